@@ -1,0 +1,44 @@
+//! Who chooses moves.
+
+mod material;
+mod network;
+
+pub use material::MaterialAgent;
+pub use network::NetworkAgent;
+
+use crate::game::Game;
+use crate::random::{Rng, RngExt};
+
+/// Chooses moves.
+pub trait Agent<G: Game>: Send {
+    /// What people call it.
+    fn name(&self) -> String;
+
+    /// Forgets what belongs to the game before. No default body on purpose:
+    /// wrappers must forward it.
+    fn new_game(&mut self);
+
+    /// A legal move. All randomness comes from `rng`.
+    ///
+    /// # Panics
+    /// If the game is over.
+    fn choose(&mut self, game: &G, position: &G::Position, rng: &mut Rng) -> G::Move;
+}
+
+/// BabyAI: uniform over all legal moves, winning ones included as ordinary moves.
+#[derive(Debug, Clone, Copy)]
+pub struct RandomAgent;
+
+impl<G: Game> Agent<G> for RandomAgent {
+    fn name(&self) -> String {
+        "baby".to_string()
+    }
+
+    fn new_game(&mut self) {}
+
+    fn choose(&mut self, game: &G, position: &G::Position, rng: &mut Rng) -> G::Move {
+        let mut moves = Vec::new();
+        game.legal_moves(position, &mut moves);
+        moves[rng.random_range(0..moves.len())]
+    }
+}

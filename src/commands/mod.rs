@@ -1,0 +1,112 @@
+//! The command line: one file a subcommand, each with its `Args` and a `run`
+//! that calls the library and prints.
+//!
+//! Results go to standard output through [`print()`], progress and errors to
+//! standard error. Exit codes: 0 for success, 1 for a failure, 2 for a usage
+//! error, 130 for a run that was stopped by a signal.
+
+pub mod devices;
+pub mod games;
+pub mod presets;
+pub mod train;
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+
+/// Train, measure and play game agents.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run an experiment, such as training a network, or go on with one.
+    Train(train::Args),
+    /// List the built-in configurations, or show one.
+    Presets(presets::Args),
+    /// List, show and check games.
+    Games(games::GamesArgs),
+    /// List the devices that networks can run on.
+    Devices(devices::Args),
+}
+
+impl Cli {
+    /// Does what the command line says.
+    ///
+    /// # Errors
+    /// Whatever went wrong; [`report`] tells the person.
+    pub fn run(self) -> anyhow::Result<()> {
+        match self.command {
+            Command::Train(args) => train::run(args),
+            Command::Presets(args) => presets::run(args),
+            Command::Games(args) => games::run(args),
+            Command::Devices(args) => devices::run(args),
+        }
+    }
+}
+
+/// The command line asks for something that does not exist or make sense.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct UsageError(anyhow::Error);
+
+impl UsageError {
+    /// Marks an error as the fault of the command line.
+    pub fn wrap(error: impl Into<anyhow::Error>) -> anyhow::Error {
+        UsageError(error.into()).into()
+    }
+}
+
+/// The person stopped the command, which is no fault. Says how to go on.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Interrupted(pub String);
+
+/// Prints a line of results. Unlike `println!` it does not panic when the reader
+/// is gone.
+///
+/// # Errors
+/// If the text cannot be written.
+pub fn print(text: impl Display) -> anyhow::Result<()> {
+    let mut output = io::stdout().lock();
+    let written = writeln!(output, "{text}").and_then(|()| output.flush());
+    written.context("cannot write to standard output")
+}
+
+/// Prints an error and its causes, and chooses the exit code. That the reader of
+/// the results has seen enough, as after `| head`, is no error.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    if error.chain().any(is_broken_pipe) {
+        return ExitCode::SUCCESS;
+    }
+    if error.is::<Interrupted>() {
+        print_error(error);
+        return ExitCode::from(EXIT_INTERRUPTED);
+    }
+    print_error(format!("error: {error}"));
+    for cause in error.chain().skip(1) {
+        print_error(format!("  because: {cause}"));
+    }
+    ExitCode::from(if error.is::<UsageError>() { 2 } else { 1 })
+}
+
+/// As shells report a program that Ctrl-C ended: 128 and the number of SIGINT.
+const EXIT_INTERRUPTED: u8 = 130;
+
+fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let cause = cause.downcast_ref::<io::Error>();
+    cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Prints a line on standard error.
+fn print_error(text: impl Display) {
+    // Without a reader there is nobody to tell that there is no reader.
+    let _ = writeln!(io::stderr(), "{text}");
+}

@@ -1,0 +1,209 @@
+//! `tanren train`: starts the run of an experiment, or goes on with one.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::experiments::EXPERIMENTS;
+use crate::lab::folder::{FolderError, MODEL, SUMMARY};
+use crate::lab::{Ending, Options, Progress, RunError, RunFolder, Setup, config};
+use crate::nets::device::DeviceRequest;
+
+use super::{EXIT_INTERRUPTED, Interrupted, UsageError, print, print_error};
+
+/// Where run folders go that are not given a place.
+const RUNS: &str = "runs";
+
+/// Arguments of `tanren train`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A preset (see `tanren presets`) or a TOML file.
+    #[arg(default_value = "march-blitz")]
+    config: String,
+
+    /// Override a key of the configuration, for example `--set net.kind=conv`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+
+    /// auto, cpu, gpu, or gpu:N for the N-th of `tanren devices` [default: auto,
+    /// or as before with --resume].
+    #[arg(long)]
+    device: Option<String>,
+
+    /// The root of all randomness: the same configuration and seed give the same run.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// The run folder [default: runs/CONFIG-1, or the next number that is free].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Go on with the run in this folder.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set", "seed", "out"])]
+    resume: Option<PathBuf>,
+
+    /// Save at least this often. Does not influence results.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    checkpoint_seconds: u64,
+
+    /// Number of threads [default: one a core]. Does not influence results.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
+    /// Show no progress.
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Runs the experiment to its end or until a signal.
+///
+/// # Errors
+/// A usage error if the configuration or a folder is not what it should be,
+/// [`Interrupted`] after a signal, otherwise what made the run fail.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    stop_on_signal()?;
+    if let Some(threads) = args.threads {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.get())
+            .build_global()?;
+    }
+    let checkpoint_every = Duration::from_secs(args.checkpoint_seconds);
+    let progress = if args.quiet {
+        Progress::quiet()
+    } else {
+        Progress::on_stderr()
+    };
+    let mut folder = open(args)?;
+    if folder.is_finished() {
+        print(format_args!(
+            "{} is finished already",
+            folder.path().display()
+        ))?;
+        return print_places(folder.path());
+    }
+    let options = Options {
+        checkpoint_every,
+        stop: &STOP,
+        progress,
+    };
+    let resume = format!("tanren train --resume {}", shell_word(folder.path()));
+    let ending = folder.run(options).map_err(|error| match error {
+        // These say themselves what to do.
+        RunError::AllDamaged(_) | RunError::ConfigChanged { .. } => error.into(),
+        _ => anyhow::Error::from(error).context(format!(
+            "the run ended early; when the cause is removed, go on with\n  {resume}"
+        )),
+    })?;
+    match ending {
+        Ending::Stopped { step, steps } => {
+            let text =
+                format!("stopped and saved after step {step} of {steps}; go on with\n  {resume}");
+            Err(Interrupted(text).into())
+        }
+        Ending::Finished { text } => {
+            print(text.trim_end())?;
+            print_places(folder.path())
+        }
+    }
+}
+
+/// The folder of the new run, or of the one to go on with.
+fn open(args: Args) -> anyhow::Result<RunFolder> {
+    if let Some(device) = &args.device {
+        device.parse::<DeviceRequest>().map_err(UsageError::wrap)?;
+    }
+    if let Some(path) = args.resume {
+        let mut folder = RunFolder::open(&path, EXPERIMENTS).map_err(blame)?;
+        if let Some(device) = args.device {
+            folder.set_device(device);
+        }
+        return Ok(folder);
+    }
+    let config = config::resolve(EXPERIMENTS, &args.config, &args.set).map_err(UsageError::wrap)?;
+    let device = args.device.unwrap_or_else(|| "auto".to_string());
+    let setup = Setup {
+        seed: args.seed,
+        device,
+    };
+    match args.out {
+        Some(path) => RunFolder::create(&path, config, setup),
+        None => RunFolder::create_next(Path::new(RUNS), config, setup),
+    }
+    .map_err(blame)
+}
+
+/// A folder that is not what the person took it for is a usage error.
+fn blame(error: FolderError) -> anyhow::Error {
+    match error {
+        FolderError::NotEmpty(_) | FolderError::NoRun { .. } => UsageError::wrap(error),
+        _ => error.into(),
+    }
+}
+
+fn print_places(folder: &Path) -> anyhow::Result<()> {
+    print(format_args!("run      {}", folder.display()))?;
+    for (what, name) in [("model", MODEL), ("summary", SUMMARY)] {
+        let path = folder.join(name);
+        if path.exists() {
+            print(format_args!("{what:7}  {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// A path as one word of a command line.
+fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/\\._-:".contains(c);
+    if text.chars().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// Set by the first signal.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Makes the first Ctrl-C (or SIGTERM, or SIGHUP) end the run after the current
+/// step, and the second end the process.
+fn stop_on_signal() -> anyhow::Result<()> {
+    keep_hangup_ignored(|| {
+        ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::Relaxed) {
+                process::exit(EXIT_INTERRUPTED.into());
+            }
+            print_error("\nstopping after this step; once more to abort at once");
+        })
+    })
+    .context("cannot listen for Ctrl-C")
+}
+
+/// Keeps SIGHUP ignored while and after `install` sets handlers, if it is: `nohup`
+/// starts programs so, in order that they outlive the terminal.
+#[cfg(unix)]
+fn keep_hangup_ignored<T>(install: impl FnOnce() -> T) -> T {
+    unsafe extern "C" {
+        fn signal(number: std::ffi::c_int, handler: usize) -> usize;
+    }
+    // The same numbers on every Unix.
+    const SIGHUP: std::ffi::c_int = 1;
+    const SIG_IGN: usize = 1;
+    // SAFETY: to ignore a signal is sound at any time; no handler is involved.
+    let ignore_hangup = || unsafe { signal(SIGHUP, SIG_IGN) };
+    let before = ignore_hangup();
+    let installed = install();
+    if before == SIG_IGN {
+        ignore_hangup();
+    }
+    installed
+}
+
+#[cfg(not(unix))]
+fn keep_hangup_ignored<T>(install: impl FnOnce() -> T) -> T {
+    install()
+}

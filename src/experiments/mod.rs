@@ -1,0 +1,12 @@
+//! The experiments, one file each, and the table of them.
+//!
+//! To add one, implement [`Experiment`](crate::lab::Experiment) in a file of its
+//! own and add its line to [`EXPERIMENTS`]; commands and tests loop over the
+//! table.
+
+pub mod train_value;
+
+use crate::lab::AnyExperiment;
+
+/// All experiments, in the order in which commands list their presets.
+pub const EXPERIMENTS: &[AnyExperiment] = &[AnyExperiment::of::<train_value::TrainValue>()];

@@ -1,0 +1,645 @@
+//! Experiment `value`: a value network learned by self-play.
+//!
+//! A step is a few rounds. A round is a number of games, whose positions the
+//! network then learns. With `overlap` the next round is generated while the
+//! network learns from this one, so its games are played by weights that are one
+//! round old; either way the result depends on configuration and seed alone.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::agents::{Agent, MaterialAgent, NetworkAgent, RandomAgent};
+use crate::arena::{AgentFactory, play_match};
+use crate::game::{Game, Value};
+use crate::games::{GameVisitor, with_game};
+use crate::lab::{Experiment, FinishedRun, Metrics, Preset, Report, Setup, files};
+use crate::nets::device::Compute;
+use crate::nets::model::{Model, ModelCard, Strength, Training, rules_sha256};
+use crate::nets::{NetConfig, NetEvaluator};
+use crate::random::{Rng, RngExt, Seed, Streams};
+use crate::search::Evaluator;
+use crate::train::learner::{Learner, LearningConfig};
+use crate::train::replay::Samples;
+use crate::train::selfplay::{Generator, Round, SelfPlayConfig};
+
+/// What to train, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainValueConfig {
+    /// A built-in game, or the path of a rules file. The article: March.
+    pub game: String,
+    /// Games of self-play in all. The article: 300,000.
+    pub games: u64,
+    /// Games between two rounds of learning. The article: 3, one set.
+    pub games_per_round: u64,
+    /// Rounds in a step: a step is one line of metrics, and checkpoints lie
+    /// between steps.
+    pub rounds_per_step: u64,
+    /// Whether to generate the next round while learning from this one. The
+    /// article: no.
+    pub overlap: bool,
+    /// The network.
+    pub net: NetConfig,
+    /// How games are played.
+    pub selfplay: SelfPlayConfig,
+    /// How the network learns.
+    pub learning: LearningConfig,
+    /// How strength is measured.
+    pub evaluation: EvaluationConfig,
+}
+
+/// How strength is measured, against BabyAI and EasyAI, in colour-swapped pairs
+/// of games from random openings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluationConfig {
+    /// Measure each time this many games of self-play are done.
+    pub every_games: u64,
+    /// Pairs against each opponent, along the way.
+    pub pairs: u64,
+    /// Pairs against each opponent, at the end.
+    pub final_pairs: u64,
+}
+
+impl TrainValueConfig {
+    fn rounds(&self) -> u64 {
+        self.games.div_ceil(self.games_per_round)
+    }
+
+    fn games_in(&self, round: u64) -> u64 {
+        self.games_per_round
+            .min(self.games - round * self.games_per_round)
+    }
+}
+
+/// Training of a value network, for any game.
+pub struct TrainValue(Box<dyn Session>);
+
+const PRESETS: &[Preset] = &[
+    Preset {
+        name: "march-blitz",
+        about: "March, Blitz layout: the best recipe, 300,000 games",
+        toml: include_str!("presets/march-blitz.toml"),
+    },
+    Preset {
+        name: "march-grand",
+        about: "March, Grand layout: the same recipe",
+        toml: include_str!("presets/march-grand.toml"),
+    },
+    Preset {
+        name: "march-article",
+        about: "the article as it is: sets of three games, greedy, plain SGD, 300,000 games",
+        toml: include_str!("presets/march-article.toml"),
+    },
+    Preset {
+        name: "smoke",
+        about: "a few hundred games in seconds, to see that everything works",
+        toml: include_str!("presets/smoke.toml"),
+    },
+];
+
+impl Experiment for TrainValue {
+    const NAME: &'static str = "value";
+    const PRESETS: &'static [Preset] = PRESETS;
+    type Config = TrainValueConfig;
+
+    fn validate(config: &TrainValueConfig) -> Result<()> {
+        let positive = [
+            ("games", config.games),
+            ("games_per_round", config.games_per_round),
+            ("rounds_per_step", config.rounds_per_step),
+            (
+                "learning.batch_positions",
+                config.learning.batch_positions as u64,
+            ),
+            ("learning.replay.uses", config.learning.replay.uses as u64),
+            ("evaluation.every_games", config.evaluation.every_games),
+            ("evaluation.pairs", config.evaluation.pairs),
+            ("evaluation.final_pairs", config.evaluation.final_pairs),
+        ];
+        for (key, value) in positive {
+            ensure!(
+                value > 0,
+                "{key} = 0 is out of range: accepted are 1 and more"
+            );
+        }
+        for (key, rate) in [
+            ("learning.rate", config.learning.rate),
+            ("learning.final_rate", config.learning.final_rate),
+        ] {
+            ensure!(
+                rate > 0.0 && rate <= 100.0,
+                "{key} = {rate} is out of range: accepted are numbers above 0, up to 100"
+            );
+        }
+        let temperature = config.selfplay.temperature;
+        ensure!(
+            temperature >= 0.0 && temperature.is_finite(),
+            "selfplay.temperature = {temperature} is out of range: accepted are 0 (greedy) and more"
+        );
+        let epsilon = config.selfplay.epsilon;
+        ensure!(
+            (0.0..=1.0).contains(&epsilon),
+            "selfplay.epsilon = {epsilon} is out of range: accepted are 0 to 1"
+        );
+        ensure!(
+            !config.selfplay.pairings.is_empty(),
+            "selfplay.pairings is empty: give at least one pairing, such as \"net-net\""
+        );
+        config.net.validate().map_err(anyhow::Error::msg)?;
+        struct Exists;
+        impl GameVisitor for Exists {
+            type Output = ();
+            fn visit<G: Game>(self, _: Arc<G>) {}
+        }
+        with_game(&config.game, Exists).context("game is not usable")
+    }
+
+    fn steps(config: &TrainValueConfig) -> u64 {
+        config.rounds().div_ceil(config.rounds_per_step)
+    }
+
+    fn start(config: &TrainValueConfig, setup: &Setup) -> Result<TrainValue> {
+        let compute = Compute::open(setup.device.parse()?)?;
+        let start = Start {
+            config: config.clone(),
+            seed: Seed(setup.seed),
+            compute,
+        };
+        Ok(TrainValue(with_game(&config.game, start)?))
+    }
+
+    fn load(config: &TrainValueConfig, setup: &Setup, directory: &Path) -> Result<TrainValue> {
+        let TrainValue(session) = TrainValue::start(config, setup)?;
+        Ok(TrainValue(session.restore(directory)?))
+    }
+
+    fn save(&self, directory: &Path) -> Result<()> {
+        self.0.save(directory)
+    }
+
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+
+    fn about(&self) -> BTreeMap<String, String> {
+        self.0.about()
+    }
+
+    fn step(&mut self, metrics: &mut Metrics) -> Result<()> {
+        self.0.step(metrics)
+    }
+
+    fn finish(self, run: &FinishedRun) -> Result<Report> {
+        self.0.finish(run)
+    }
+}
+
+/// [`Experiment`]'s methods, for a game whose type is erased.
+trait Session: Send {
+    fn restore(self: Box<Self>, directory: &Path) -> Result<Box<dyn Session>>;
+    fn save(&self, directory: &Path) -> Result<()>;
+    fn describe(&self) -> String;
+    fn about(&self) -> BTreeMap<String, String>;
+    fn step(&mut self, metrics: &mut Metrics) -> Result<()>;
+    fn finish(self: Box<Self>, run: &FinishedRun) -> Result<Report>;
+}
+
+struct Start {
+    config: TrainValueConfig,
+    seed: Seed,
+    compute: Compute,
+}
+
+impl GameVisitor for Start {
+    type Output = Box<dyn Session>;
+
+    fn visit<G: Game>(self, game: Arc<G>) -> Box<dyn Session> {
+        let Start {
+            config,
+            seed,
+            compute,
+        } = self;
+        let learner = Learner::new(&*game, &config.net, &config.learning, compute, seed);
+        Box::new(TypedSession {
+            probe: probe_positions(&*game, &mut seed.stream("probe")),
+            progress: Progress {
+                rules_sha256: rules_sha256(&*game),
+                rounds: 0,
+                games: 0,
+                positions: 0,
+                evaluations: 0,
+                training_seconds: 0.0,
+            },
+            game,
+            config,
+            seed,
+            learner,
+            next: None,
+        })
+    }
+}
+
+/// What has been done, for checkpoints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Progress {
+    /// The rules that the run was started with.
+    rules_sha256: String,
+    /// Rounds learned.
+    rounds: u64,
+    games: u64,
+    positions: u64,
+    evaluations: u64,
+    /// Wall-clock time without matches.
+    training_seconds: f64,
+}
+
+struct TypedSession<G: Game> {
+    game: Arc<G>,
+    config: TrainValueConfig,
+    seed: Seed,
+    learner: Learner,
+    progress: Progress,
+    /// A round that has been generated and not been learned yet.
+    next: Option<Round>,
+    /// Positions on which the spread of values is watched.
+    probe: Vec<G::Position>,
+}
+
+/// Random positions that are not over, none twice.
+fn probe_positions<G: Game>(game: &G, rng: &mut Rng) -> Vec<G::Position> {
+    const GAMES: usize = 64;
+    let mut probe = Vec::new();
+    let mut moves = Vec::new();
+    for _ in 0..GAMES {
+        let mut position = game.start();
+        loop {
+            moves.clear();
+            game.legal_moves(&position, &mut moves);
+            if moves.is_empty() {
+                break;
+            }
+            if !probe.contains(&position) {
+                probe.push(position.clone());
+            }
+            game.play_unchecked(&mut position, moves[rng.random_range(0..moves.len())]);
+        }
+    }
+    probe
+}
+
+/// Largest less smallest value that the network gives the positions.
+fn spread<G: Game>(game: &G, evaluator: &mut NetEvaluator, positions: &[G::Position]) -> f32 {
+    let mut values: Vec<Value> = Vec::new();
+    evaluator.evaluate(game, positions, &mut values);
+    let numbers = values.iter().map(|value| value.get());
+    numbers.clone().fold(f32::NEG_INFINITY, f32::max) - numbers.fold(f32::INFINITY, f32::min)
+}
+
+/// What the rounds of one step gave.
+#[derive(Default)]
+struct StepTotals {
+    games: u64,
+    positions: usize,
+    evaluations: u64,
+    first_player_points: f64,
+    loss: f64,
+    rounds: u64,
+    distinct_share: f64,
+}
+
+impl<G: Game> TypedSession<G> {
+    const PROGRESS_FILE: &str = "progress.json";
+    const NEXT_FILE: &str = "next.json";
+    const NEXT_SAMPLES_FILE: &str = "next.safetensors";
+
+    /// Learns one round, generating the one after it at the same time if the
+    /// configuration says so.
+    fn round(&mut self, totals: &mut StepTotals) -> Result<()> {
+        let TypedSession {
+            game,
+            config,
+            seed,
+            learner,
+            progress,
+            next,
+            ..
+        } = self;
+        let round = progress.rounds;
+        let generator = Generator {
+            game: &**game,
+            config: &config.selfplay,
+            streams: seed.purpose("selfplay"),
+            games_per_round: config.games_per_round,
+        };
+        let play = |round, evaluator: &NetEvaluator| {
+            generator.play_round(round, config.games_in(round), evaluator)
+        };
+        let Round {
+            samples,
+            games,
+            evaluations,
+            first_player_points,
+        } = next
+            .take()
+            .unwrap_or_else(|| play(round, &learner.evaluator()));
+        totals.games += games;
+        totals.positions += samples.len();
+        totals.evaluations += evaluations;
+        totals.first_player_points += first_player_points;
+        totals.rounds += 1;
+        totals.distinct_share = samples.distinct_share();
+        progress.positions += samples.len() as u64;
+
+        let rounds = config.rounds();
+        let learn = |learner: &mut Learner| {
+            learner.learn(&**game, &config.learning, samples, round, rounds)
+        };
+        let learned = if config.overlap && round + 1 < rounds {
+            let evaluator = learner.evaluator();
+            let (learned, generated) =
+                rayon::join(|| learn(learner), || play(round + 1, &evaluator));
+            *next = Some(generated);
+            learned
+        } else {
+            learn(learner)
+        };
+        if !learned.loss.is_finite() {
+            bail!(
+                "the loss is {} after {} games: the network has blown up; lower learning.rate \
+                 (now {}) or learning.final_rate (now {})",
+                learned.loss,
+                progress.games + games,
+                config.learning.rate,
+                config.learning.final_rate
+            );
+        }
+        totals.loss += f64::from(learned.loss);
+        progress.rounds += 1;
+        progress.games += games;
+        progress.evaluations += evaluations;
+        Ok(())
+    }
+
+    /// Stops a run whose network says the same about every position: its
+    /// sigmoids are saturated, where no gradient brings them back.
+    fn check_spread(&self) -> Result<f32> {
+        const MIN_SPREAD: f32 = 0.05;
+        let spread = spread(&*self.game, &mut self.learner.evaluator(), &self.probe);
+        ensure!(
+            spread >= MIN_SPREAD,
+            "the network says nearly the same about {} different positions after {} games (its \
+             values lie within {spread:.4}; a network that learns spreads them by more than \
+             {MIN_SPREAD}): it has collapsed; lower learning.rate (now {}), or explore more with \
+             selfplay.temperature (now {}) and selfplay.epsilon (now {})",
+            self.probe.len(),
+            self.progress.games,
+            self.config.learning.rate,
+            self.config.selfplay.temperature,
+            self.config.selfplay.epsilon
+        );
+        Ok(spread)
+    }
+
+    /// Plays against BabyAI and EasyAI.
+    fn measure(&self, pairs: u64, streams: Streams) -> Vec<Strength> {
+        let evaluator = self.learner.evaluator();
+        let own = || -> Box<dyn Agent<G>> { Box::new(NetworkAgent::new("net", evaluator.clone())) };
+        let baby = || -> Box<dyn Agent<G>> { Box::new(RandomAgent) };
+        let easy = || -> Box<dyn Agent<G>> { Box::new(MaterialAgent::easy()) };
+        let opponents: [(&str, &AgentFactory<G>); 2] = [("baby", &baby), ("easy", &easy)];
+        (0..)
+            .zip(opponents)
+            .map(|(number, (name, opponent))| {
+                let result = play_match(&*self.game, [&own, opponent], pairs, streams, number);
+                Strength {
+                    opponent: name.to_string(),
+                    plies: 1,
+                    score: result.pairs.score(),
+                    games: result.games(),
+                }
+            })
+            .collect()
+    }
+
+    fn describe_strength(strength: &[Strength]) -> String {
+        let scores = strength
+            .iter()
+            .map(|s| format!("{} against {}", s.score, s.opponent));
+        scores.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl<G: Game> Session for TypedSession<G> {
+    fn restore(mut self: Box<Self>, directory: &Path) -> Result<Box<dyn Session>> {
+        self.learner = self.learner.restore(directory)?;
+        let progress: Progress = read_json(&directory.join(Self::PROGRESS_FILE))?;
+        ensure!(
+            progress.rules_sha256 == self.progress.rules_sha256,
+            "the rules of {} have changed since the run was started; undo that, or start a new run",
+            self.config.game
+        );
+        self.progress = progress;
+        self.next = read_json::<Option<SavedRound>>(&directory.join(Self::NEXT_FILE))?
+            .map(|saved| -> Result<Round> {
+                Ok(Round {
+                    samples: Samples::load(&directory.join(Self::NEXT_SAMPLES_FILE))?,
+                    games: saved.games,
+                    evaluations: saved.evaluations,
+                    first_player_points: saved.first_player_points,
+                })
+            })
+            .transpose()?;
+        Ok(self)
+    }
+
+    fn save(&self, directory: &Path) -> Result<()> {
+        self.learner.save(directory)?;
+        write_json(&directory.join(Self::PROGRESS_FILE), &self.progress)?;
+        let saved = self.next.as_ref().map(|round| SavedRound {
+            games: round.games,
+            evaluations: round.evaluations,
+            first_player_points: round.first_player_points,
+        });
+        write_json(&directory.join(Self::NEXT_FILE), &saved)?;
+        if let Some(round) = &self.next {
+            round
+                .samples
+                .save(&directory.join(Self::NEXT_SAMPLES_FILE))?;
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        use burn::module::Module;
+        let net = self.learner.net();
+        format!(
+            "{}, {} games of self-play on {}\n{net}\n{} parameters",
+            self.game.title(),
+            self.config.games,
+            self.learner.compute().name,
+            net.num_params()
+        )
+    }
+
+    fn about(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([
+            ("device".to_string(), self.learner.compute().name.clone()),
+            (
+                "rules_sha256".to_string(),
+                self.progress.rules_sha256.clone(),
+            ),
+        ])
+    }
+
+    fn step(&mut self, metrics: &mut Metrics) -> Result<()> {
+        let started = Instant::now();
+        let games_before = self.progress.games;
+        let mut totals = StepTotals::default();
+        let rounds = self
+            .config
+            .rounds_per_step
+            .min(self.config.rounds() - self.progress.rounds);
+        for _ in 0..rounds {
+            self.round(&mut totals)?;
+        }
+        let spread = self.check_spread()?;
+        let seconds = started.elapsed().as_secs_f64();
+        self.progress.training_seconds += seconds;
+
+        let loss = totals.loss / totals.rounds as f64;
+        let games_per_second = totals.games as f64 / seconds;
+        metrics.set("games", self.progress.games as f64);
+        metrics.set("positions", self.progress.positions as f64);
+        metrics.set("loss", loss);
+        metrics.set("spread", f64::from(spread));
+        metrics.set("distinct_share", totals.distinct_share);
+        metrics.set(
+            "first_player_score",
+            totals.first_player_points / totals.games as f64,
+        );
+        metrics.set(
+            "plies_per_game",
+            totals.positions as f64 / totals.games as f64,
+        );
+        metrics.set("games_per_second", games_per_second);
+        metrics.set(
+            "evaluations_per_second",
+            totals.evaluations as f64 / seconds,
+        );
+        metrics.status(format!("{games_per_second:.0} games/s, loss {loss:.4}"));
+
+        let every = self.config.evaluation.every_games;
+        if self.progress.games / every > games_before / every {
+            let streams = self
+                .seed
+                .purpose(&format!("evaluation at {}", self.progress.games));
+            let strength = self.measure(self.config.evaluation.pairs, streams);
+            for (names, s) in STRENGTH_METRICS.iter().zip(&strength) {
+                metrics.set(names[0], s.score.score);
+                metrics.set(names[1], s.score.low);
+                metrics.set(names[2], s.score.high);
+            }
+            metrics.note(format!(
+                "{:>9} games: {}",
+                self.progress.games,
+                Self::describe_strength(&strength)
+            ));
+            if totals.distinct_share < 0.1 {
+                metrics.note(format!(
+                    "warning: only {:.0}% of the last round's positions differ; self-play repeats \
+                     itself, and a small loss means nothing. Raise selfplay.temperature, \
+                     selfplay.epsilon or selfplay.max_opening_plies",
+                    100.0 * totals.distinct_share
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, run: &FinishedRun) -> Result<Report> {
+        let pairs = self.config.evaluation.final_pairs;
+        let strength = self.measure(pairs, self.seed.purpose("final evaluation"));
+        let Progress {
+            games,
+            positions,
+            evaluations,
+            training_seconds,
+            ..
+        } = self.progress;
+        let run_name = run.folder.file_name().unwrap_or(run.folder.as_os_str());
+        let model = Model {
+            card: ModelCard {
+                game: self.game.name().to_string(),
+                rules_sha256: self.progress.rules_sha256.clone(),
+                planes: self.game.plane_shape(),
+                net: self.config.net.clone(),
+                training: Training {
+                    run: run_name.to_string_lossy().into_owned(),
+                    seed: self.seed.0,
+                    games,
+                    positions,
+                    evaluations,
+                },
+                strength: strength.clone(),
+            },
+            net: self.learner.net(),
+        };
+        files::write_dir_atomically(&run.model_dir(), |directory| -> Result<()> {
+            Ok(model.save(directory)?)
+        })?;
+        Ok(Report {
+            summary: json!({
+                "game": self.game.name(),
+                "net": self.config.net.kind.name(),
+                "seed": self.seed.0,
+                "games": games,
+                "positions": positions,
+                "evaluations": evaluations,
+                "seconds": training_seconds,
+                "strength": strength,
+            }),
+            text: format!(
+                "{games} games and {positions} positions in {training_seconds:.1} s without \
+                 matches: {:.0} games/s, {:.1} million evaluations/s\nstrength at 1 ply: {} \
+                 ({} games each)",
+                games as f64 / training_seconds,
+                evaluations as f64 / training_seconds / 1e6,
+                Self::describe_strength(&strength),
+                2 * pairs
+            ),
+        })
+    }
+}
+
+/// Names of the metrics of [`TypedSession::measure`], in its order.
+const STRENGTH_METRICS: [[&str; 3]; 2] = [
+    ["score_baby", "score_baby_low", "score_baby_high"],
+    ["score_easy", "score_easy_low", "score_easy_high"],
+];
+
+/// A [`Round`] without its samples, which have a file of their own.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedRound {
+    games: u64,
+    evaluations: u64,
+    first_player_points: f64,
+}
+
+fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<()> {
+    let text = serde_json::to_string(value).expect("plain data");
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = files::read_text(path)?;
+    serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))
+}

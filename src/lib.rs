@@ -1,0 +1,44 @@
+//! Tanren (鍛錬, forging by practice) trains, measures and plays game agents.
+//!
+//! The folders, lowest first. A folder may use those above it in this list,
+//! never those below; `tests/layers.rs` reads the list and checks it.
+//!
+//! - [`random`]: one seed, many named, independent, portable random streams
+//! - [`stats`]: proportions with intervals, Elo differences with intervals
+//! - [`game`]: what a two-player game is; perft and the conformance check
+//! - [`games`]: the games, and the one place where a name becomes a game
+//! - [`search`]: judging positions, and searching below them
+//! - [`nets`]: value networks, the devices they run on, model folders
+//! - [`agents`]: who chooses moves: random, material, network
+//! - [`train`]: self-play, targets, replay, and the learner
+//! - [`arena`]: matches between agents
+//! - [`lab`]: experiments that run in steps: configs, run folders, checkpoints, resume
+//! - [`experiments`]: the experiments themselves, one file each
+//! - [`commands`]: the command line, one file a subcommand
+//!
+//! # What `tanren train` does
+//!
+//! ```text
+//! preset or TOML --lab::config--> TrainValueConfig
+//!   --lab::runner--> TrainValue::step, once per step:
+//!        train::selfplay   games on all cores  -> samples (features, target)
+//!        train::replay     window of samples   -> minibatches
+//!        train::learner    minibatches         -> new weights, by burn
+//!        arena             now and then        -> score against BabyAI, EasyAI
+//!   checkpoints/NNNNNN/ as it goes, model/ and summary.json at the end
+//! ```
+#![warn(missing_docs)]
+#![deny(rustdoc::broken_intra_doc_links)]
+
+pub mod agents;
+pub mod arena;
+pub mod commands;
+pub mod experiments;
+pub mod game;
+pub mod games;
+pub mod lab;
+pub mod nets;
+pub mod random;
+pub mod search;
+pub mod stats;
+pub mod train;

@@ -1,0 +1,302 @@
+//! Where tensors live: the CPU (burn flex) or a GPU (burn wgpu), chosen at run
+//! time.
+//!
+//! Adapters are listed and opened on an explicit graphics API (Vulkan, Metal or
+//! DX12). burn's automatic choice would fall back to OpenGL, on which compute
+//! shaders hang.
+
+use std::fmt;
+use std::str::FromStr;
+
+use burn::tensor::Device;
+
+/// What a person asked for with `--device`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceRequest {
+    /// A real GPU if there is one, else the CPU.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// The first adapter, as `tanren devices` lists them.
+    Gpu,
+    /// The adapter with this number.
+    GpuAt(usize),
+}
+
+impl FromStr for DeviceRequest {
+    type Err = DeviceError;
+
+    fn from_str(text: &str) -> Result<Self, DeviceError> {
+        match text {
+            "auto" => Ok(DeviceRequest::Auto),
+            "cpu" => Ok(DeviceRequest::Cpu),
+            "gpu" => Ok(DeviceRequest::Gpu),
+            _ => text
+                .strip_prefix("gpu:")
+                .and_then(|number| number.parse().ok())
+                .map(DeviceRequest::GpuAt)
+                .ok_or_else(|| DeviceError::Unknown(text.to_string())),
+        }
+    }
+}
+
+/// Why a device could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// No device has such a name.
+    #[error("unknown device {0:?}: accepted are auto, cpu, gpu and gpu:N (see `tanren devices`)")]
+    Unknown(String),
+    /// There is no GPU to open.
+    #[error(
+        "no GPU adapter found; use --device cpu, or install a driver for Vulkan, Metal or DX12 \
+         (`tanren devices` lists what is found)"
+    )]
+    NoAdapter,
+    /// There are GPUs, but not this one.
+    #[error("there is no gpu:{asked}: this machine has {found} (see `tanren devices`)")]
+    NoSuchAdapter {
+        /// The number asked for.
+        asked: usize,
+        /// How many there are, in words.
+        found: String,
+    },
+    /// The adapter is there but does not work.
+    #[error("cannot open {adapter}: {reason}")]
+    Open {
+        /// The adapter's name.
+        adapter: String,
+        /// What the driver said.
+        reason: String,
+    },
+    /// This program was built for the CPU alone.
+    #[error(
+        "this build has no GPU support; rebuild with the default features, or use --device cpu"
+    )]
+    NotBuilt,
+}
+
+/// What an adapter is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdapterKind {
+    /// A graphics card.
+    Discrete,
+    /// A GPU that shares the processor's memory.
+    Integrated,
+    /// A GPU lent to a virtual machine.
+    Virtual,
+    /// The CPU, pretending: good for tests, slower than `--device cpu`.
+    Software,
+    /// The driver does not say.
+    Other,
+}
+
+impl fmt::Display for AdapterKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AdapterKind::Discrete => "discrete GPU",
+            AdapterKind::Integrated => "integrated GPU",
+            AdapterKind::Virtual => "virtual GPU",
+            AdapterKind::Software => "software, runs on the CPU",
+            AdapterKind::Other => "unknown kind",
+        })
+    }
+}
+
+/// A GPU that could be opened.
+#[derive(Debug, Clone)]
+pub struct Adapter {
+    /// Its name, as the driver gives it.
+    pub name: String,
+    /// What it is.
+    pub kind: AdapterKind,
+    /// The graphics API that reaches it.
+    pub api: &'static str,
+    /// How many adapters of this kind come before it: how burn addresses it.
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
+    index_in_kind: usize,
+}
+
+/// An opened device.
+#[derive(Debug, Clone)]
+pub struct Compute {
+    /// The burn device, without autodiff.
+    pub device: Device,
+    /// Its name for people.
+    pub name: String,
+    /// Whether it is burn's CPU backend.
+    pub is_cpu: bool,
+}
+
+impl Compute {
+    /// The CPU, which is always there.
+    pub fn cpu() -> Compute {
+        Compute {
+            device: Device::flex(),
+            name: "CPU".to_string(),
+            is_cpu: true,
+        }
+    }
+
+    /// Opens what was asked for. A GPU can be opened once in a process.
+    ///
+    /// # Errors
+    /// If there is no such device, or it does not open.
+    pub fn open(request: DeviceRequest) -> Result<Compute, DeviceError> {
+        match request {
+            DeviceRequest::Cpu => Ok(Compute::cpu()),
+            DeviceRequest::Auto => match first_real_gpu(&gpu::adapters()) {
+                Some(adapter) => gpu::open(adapter),
+                None => Ok(Compute {
+                    name: "CPU (no GPU found)".to_string(),
+                    ..Compute::cpu()
+                }),
+            },
+            DeviceRequest::Gpu => open_adapter(0),
+            DeviceRequest::GpuAt(number) => open_adapter(number),
+        }
+    }
+}
+
+/// The adapters that this program can open, in the order of their numbers
+/// `gpu:0`, `gpu:1`, ...: real ones first.
+pub fn adapters() -> Vec<Adapter> {
+    gpu::adapters()
+}
+
+fn first_real_gpu(adapters: &[Adapter]) -> Option<&Adapter> {
+    adapters.iter().find(|adapter| {
+        matches!(
+            adapter.kind,
+            AdapterKind::Discrete | AdapterKind::Integrated | AdapterKind::Virtual
+        )
+    })
+}
+
+fn open_adapter(number: usize) -> Result<Compute, DeviceError> {
+    if cfg!(not(feature = "gpu")) {
+        return Err(DeviceError::NotBuilt);
+    }
+    let adapters = gpu::adapters();
+    match adapters.get(number) {
+        Some(adapter) => gpu::open(adapter),
+        None if adapters.is_empty() => Err(DeviceError::NoAdapter),
+        None => Err(DeviceError::NoSuchAdapter {
+            asked: number,
+            found: match adapters.len() {
+                1 => "only gpu:0".to_string(),
+                count => format!("gpu:0 to gpu:{}", count - 1),
+            },
+        }),
+    }
+}
+
+#[cfg(feature = "gpu")]
+mod gpu {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use burn::tensor::wgpu::{WgpuBackend, wgpu};
+    use burn::tensor::{Device, DeviceKind};
+
+    use super::{Adapter, AdapterKind, Compute, DeviceError};
+
+    /// The graphics API of this platform, for wgpu and for burn.
+    const API: (wgpu::Backends, WgpuBackend, &str) = if cfg!(target_os = "macos") {
+        (wgpu::Backends::METAL, WgpuBackend::Metal, "Metal")
+    } else {
+        (wgpu::Backends::VULKAN, WgpuBackend::Vulkan, "Vulkan")
+    };
+
+    pub(super) fn adapters() -> Vec<Adapter> {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
+            backends: API.0,
+            ..wgpu::InstanceDescriptor::new_without_display_handle()
+        });
+        let found = ready(instance.enumerate_adapters(API.0));
+        let mut adapters: Vec<Adapter> = Vec::new();
+        for info in found.iter().map(|adapter| adapter.get_info()) {
+            let kind = match info.device_type {
+                wgpu::DeviceType::DiscreteGpu => AdapterKind::Discrete,
+                wgpu::DeviceType::IntegratedGpu => AdapterKind::Integrated,
+                wgpu::DeviceType::VirtualGpu => AdapterKind::Virtual,
+                wgpu::DeviceType::Cpu => AdapterKind::Software,
+                wgpu::DeviceType::Other => AdapterKind::Other,
+            };
+            let index_in_kind = adapters.iter().filter(|other| other.kind == kind).count();
+            adapters.push(Adapter {
+                name: info.name,
+                kind,
+                api: API.2,
+                index_in_kind,
+            });
+        }
+        adapters.sort_by_key(|adapter| adapter.kind as usize);
+        adapters
+    }
+
+    /// The result of a future that does not wait, which outside of a browser
+    /// holds for the listing of adapters.
+    fn ready<T>(future: impl Future<Output = T>) -> T {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => result,
+            Poll::Pending => unreachable!("native adapters are listed at once"),
+        }
+    }
+
+    pub(super) fn open(adapter: &Adapter) -> Result<Compute, DeviceError> {
+        let index = adapter.index_in_kind;
+        let kind = match adapter.kind {
+            AdapterKind::Discrete => DeviceKind::DiscreteGpu(index),
+            AdapterKind::Integrated => DeviceKind::IntegratedGpu(index),
+            AdapterKind::Virtual => DeviceKind::VirtualGpu(index),
+            AdapterKind::Software => DeviceKind::Cpu,
+            AdapterKind::Other => DeviceKind::DefaultDevice,
+        };
+        let device = Device::wgpu_options()
+            .device_kind(kind)
+            .graphics_api(API.1)
+            .init()
+            .map_err(|error| DeviceError::Open {
+                adapter: adapter.name.clone(),
+                reason: error.to_string(),
+            })?;
+        Ok(Compute {
+            device,
+            name: format!("{} ({})", adapter.name, adapter.kind),
+            is_cpu: false,
+        })
+    }
+}
+
+#[cfg(not(feature = "gpu"))]
+mod gpu {
+    use super::{Adapter, Compute, DeviceError};
+
+    pub(super) fn adapters() -> Vec<Adapter> {
+        Vec::new()
+    }
+
+    pub(super) fn open(_: &Adapter) -> Result<Compute, DeviceError> {
+        Err(DeviceError::NotBuilt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_names_are_read() {
+        assert_eq!(
+            "auto".parse::<DeviceRequest>().unwrap(),
+            DeviceRequest::Auto
+        );
+        assert_eq!(
+            "gpu:3".parse::<DeviceRequest>().unwrap(),
+            DeviceRequest::GpuAt(3)
+        );
+        for wrong in ["", "GPU", "gpu:", "gpu:x", "gpu:-1", "cuda"] {
+            assert!(wrong.parse::<DeviceRequest>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Value networks: from the planes of a position to its value.
+//!
+//! A network is described by a [`NetConfig`], made by [`NetConfig::init`] and
+//! erased into a [`Net`], which trains (on an autodiff device) and infers. To
+//! add an architecture, write its file and add its line to [`NetKind`],
+//! [`NetConfig`] and [`Net`]; the tests loop over [`NetKind::ALL`].
+
+pub mod device;
+pub mod init;
+pub mod model;
+pub mod sparse;
+
+mod conv;
+mod mlp;
+mod residual;
+
+pub use conv::{Conv, ConvConfig};
+pub use mlp::{Mlp, MlpConfig};
+pub use residual::{Residual, ResidualConfig};
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use crate::game::{Feature, Game, PlaneShape, Value};
+use crate::random::Rng;
+use crate::search::Evaluator;
+use init::Initial;
+
+/// A network, from planes to values.
+pub trait ValueNet: Module {
+    /// Judges a batch of positions, each for its side to move, in [-1, 1].
+    ///
+    /// # Shapes
+    /// - planes: `[batch, planes, rows, columns]`
+    /// - output: `[batch]`
+    fn forward(&self, planes: Tensor<4>) -> Tensor<1>;
+}
+
+/// The last step of every network here, as in the article: one sigmoid s of
+/// the output, and 2s - 1 as the value.
+///
+/// # Shapes
+/// - logits: `[batch, 1]`
+/// - output: `[batch]`
+fn value_of_logits(logits: Tensor<2>) -> Tensor<1> {
+    burn::tensor::activation::sigmoid(logits)
+        .squeeze_dim::<1>(1)
+        .mul_scalar(2.0)
+        .sub_scalar(1.0)
+}
+
+/// The architectures, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetKind {
+    /// One hidden layer, the article's network.
+    Mlp,
+    /// 3x3 convolutions.
+    Conv,
+    /// Blocks of two 3x3 convolutions with a skip connection.
+    Residual,
+}
+
+impl NetKind {
+    /// Every architecture.
+    pub const ALL: [NetKind; 3] = [NetKind::Mlp, NetKind::Conv, NetKind::Residual];
+
+    /// The name in configs and model folders.
+    pub fn name(self) -> &'static str {
+        match self {
+            NetKind::Mlp => "mlp",
+            NetKind::Conv => "conv",
+            NetKind::Residual => "residual",
+        }
+    }
+}
+
+/// Which architecture, and the size of each. All sizes are always present, so
+/// that changing `kind` alone gives a valid configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetConfig {
+    /// `mlp`, `conv` or `residual`. The article: `mlp`.
+    pub kind: NetKind,
+    /// Sizes used when `kind = "mlp"`.
+    pub mlp: MlpConfig,
+    /// Sizes used when `kind = "conv"`.
+    pub conv: ConvConfig,
+    /// Sizes used when `kind = "residual"`.
+    pub residual: ResidualConfig,
+}
+
+impl NetConfig {
+    /// A network with fresh weights drawn from `rng`: the same on every device,
+    /// since the numbers come from our generator and not from the backend's.
+    pub fn init(&self, shape: PlaneShape, rng: &mut Rng, device: &Device) -> Net {
+        let initial = &mut Initial { rng, device };
+        match self.kind {
+            NetKind::Mlp => Net::Mlp(self.mlp.init(shape, initial)),
+            NetKind::Conv => Net::Conv(self.conv.init(shape, initial)),
+            NetKind::Residual => Net::Residual(self.residual.init(shape, initial)),
+        }
+    }
+
+    /// Checks the sizes.
+    ///
+    /// # Errors
+    /// A message that names the key and the accepted range.
+    pub fn validate(&self) -> Result<(), String> {
+        for (key, size, range) in [
+            ("net.mlp.hidden", self.mlp.hidden, 1..=4096),
+            ("net.conv.channels", self.conv.channels, 1..=1024),
+            ("net.conv.layers", self.conv.layers, 1..=64),
+            ("net.conv.hidden", self.conv.hidden, 1..=4096),
+            ("net.residual.channels", self.residual.channels, 1..=1024),
+            ("net.residual.blocks", self.residual.blocks, 1..=64),
+            ("net.residual.hidden", self.residual.hidden, 1..=4096),
+        ] {
+            if !range.contains(&size) {
+                return Err(format!(
+                    "{key} = {size} is out of range: accepted are {} to {}",
+                    range.start(),
+                    range.end()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Any of the architectures.
+#[derive(Module, Debug)]
+pub enum Net {
+    /// See [`Mlp`].
+    Mlp(Mlp),
+    /// See [`Conv`].
+    Conv(Conv),
+    /// See [`Residual`].
+    Residual(Residual),
+}
+
+impl ValueNet for Net {
+    fn forward(&self, planes: Tensor<4>) -> Tensor<1> {
+        match self {
+            Net::Mlp(net) => net.forward(planes),
+            Net::Conv(net) => net.forward(planes),
+            Net::Residual(net) => net.forward(planes),
+        }
+    }
+}
+
+/// Features of a batch of positions, one after the other: the compact form of
+/// network inputs, from which [`Features::planes`] makes the tensor.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Features {
+    /// The inputs that are 1, position after position.
+    pub active: Vec<Feature>,
+    /// Where each position's features end in `active`.
+    pub ends: Vec<usize>,
+}
+
+impl Features {
+    /// Number of positions.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no position.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The features of position `index`.
+    pub fn get(&self, index: usize) -> &[Feature] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.active[start..self.ends[index]]
+    }
+
+    /// Appends one position, as its side to move sees it.
+    pub fn push<G: Game>(&mut self, game: &G, position: &G::Position) {
+        game.features(position, game.side_to_move(position), &mut self.active);
+        self.ends.push(self.active.len());
+    }
+
+    /// Appends one position by its features.
+    pub fn push_features(&mut self, features: impl IntoIterator<Item = Feature>) {
+        self.active.extend(features);
+        self.ends.push(self.active.len());
+    }
+
+    /// Forgets all positions, keeps the memory.
+    pub fn clear(&mut self) {
+        self.active.clear();
+        self.ends.clear();
+    }
+
+    /// The input tensor.
+    ///
+    /// # Shapes
+    /// - output: `[batch, planes, rows, columns]`
+    pub fn planes(&self, shape: PlaneShape, device: &Device) -> Tensor<4> {
+        let inputs = shape.inputs();
+        let mut dense = vec![0.0f32; self.len() * inputs];
+        for (index, row) in dense.chunks_exact_mut(inputs).enumerate() {
+            for &feature in self.get(index) {
+                row[usize::from(feature)] = 1.0;
+            }
+        }
+        let shape = [self.len(), shape.planes, shape.rows, shape.columns];
+        Tensor::from_data(TensorData::new(dense, shape), device)
+    }
+}
+
+/// Judges positions by a network, through burn, in large batches.
+#[derive(Debug, Clone)]
+pub struct BatchEvaluator {
+    net: Net,
+    device: Device,
+    features: Features,
+}
+
+impl BatchEvaluator {
+    /// Positions in one forward pass. Batches are padded to a power of two up to
+    /// this size: a GPU prepares its kernels anew for every new shape.
+    const MAX_BATCH: usize = 4096;
+
+    /// Wraps an inference network (not on an autodiff device) that lives on `device`.
+    pub fn new(net: Net, device: Device) -> BatchEvaluator {
+        BatchEvaluator {
+            net,
+            device,
+            features: Features::default(),
+        }
+    }
+}
+
+impl<G: Game> Evaluator<G> for BatchEvaluator {
+    fn evaluate(&mut self, game: &G, positions: &[G::Position], values: &mut Vec<Value>) {
+        values.clear();
+        let shape = game.plane_shape();
+        for chunk in positions.chunks(Self::MAX_BATCH) {
+            self.features.clear();
+            for position in chunk {
+                self.features.push(game, position);
+            }
+            while self.features.len() < chunk.len().next_power_of_two() {
+                self.features.push_features([]);
+            }
+            let output = self
+                .net
+                .forward(self.features.planes(shape, &self.device))
+                .into_data();
+            let output = output.as_slice::<f32>().expect("networks compute in f32");
+            // An exploded network gives NaN; the learner's guard reports it.
+            values.extend(output[..chunk.len()].iter().map(|&v| {
+                if v.is_nan() {
+                    Value::DRAW
+                } else {
+                    Value::new(v.clamp(-1.0, 1.0))
+                }
+            }));
+        }
+    }
+}
+
+/// The evaluator that suits a network and a device.
+#[derive(Debug, Clone)]
+pub enum NetEvaluator {
+    /// An MLP on the CPU: one position at a time, a few rows of weights each.
+    Sparse(sparse::SparseMlp),
+    /// Everything else: large batches through burn.
+    Batch(BatchEvaluator),
+}
+
+impl NetEvaluator {
+    /// Copies the weights of an inference network that lives on `compute`.
+    pub fn new(net: &Net, compute: &device::Compute) -> NetEvaluator {
+        match net {
+            Net::Mlp(mlp) if compute.is_cpu => NetEvaluator::Sparse(sparse::SparseMlp::new(mlp)),
+            _ => NetEvaluator::Batch(BatchEvaluator::new(net.clone(), compute.device.clone())),
+        }
+    }
+
+    /// Whether large batches are worth gathering.
+    pub fn wants_batches(&self) -> bool {
+        matches!(self, NetEvaluator::Batch(_))
+    }
+}
+
+impl<G: Game> Evaluator<G> for NetEvaluator {
+    fn evaluate(&mut self, game: &G, positions: &[G::Position], values: &mut Vec<Value>) {
+        match self {
+            NetEvaluator::Sparse(sparse) => sparse.evaluate(game, positions, values),
+            NetEvaluator::Batch(batch) => batch.evaluate(game, positions, values),
+        }
+    }
+
+    fn evaluate_children(
+        &mut self,
+        game: &G,
+        parent: &G::Position,
+        moves: &[G::Move],
+        values: &mut Vec<Value>,
+    ) {
+        match self {
+            NetEvaluator::Sparse(sparse) => sparse.evaluate_children(game, parent, moves, values),
+            NetEvaluator::Batch(batch) => batch.evaluate_children(game, parent, moves, values),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The model folder: a trained network that says what it is.
+//!
+//! `model.toml` is the card (game, network, where it came from, how strong it
+//! is), `weights.safetensors` holds the weights under the names and in the
+//! layouts of PyTorch's `nn.Linear` and `nn.Conv2d`, so that `load_state_dict`
+//! takes them as they are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use burn::store::{
+    BurnToPyTorchAdapter, ModuleSnapshot, ModuleStore, PyTorchToBurnAdapter, SafetensorsStore,
+};
+use burn::tensor::{DType, Device};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Net, NetConfig};
+use crate::game::{Game, PlaneShape};
+use crate::random::Seed;
+use crate::stats::Proportion;
+
+/// The card's file name.
+pub const CARD_FILE: &str = "model.toml";
+/// The weights' file name.
+pub const WEIGHTS_FILE: &str = "weights.safetensors";
+
+/// What a model folder says about its network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelCard {
+    /// Name of the game.
+    pub game: String,
+    /// SHA-256 of the game's rules, in hexadecimal: see [`rules_sha256`].
+    pub rules_sha256: String,
+    /// Shape of the input.
+    pub planes: PlaneShape,
+    /// Architecture and size.
+    pub net: NetConfig,
+    /// Where the weights come from.
+    pub training: Training,
+    /// Measured strength.
+    #[serde(default)]
+    pub strength: Vec<Strength>,
+}
+
+/// How a network was trained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Training {
+    /// Name of the run folder.
+    pub run: String,
+    /// The run's seed.
+    pub seed: u64,
+    /// Games of self-play.
+    pub games: u64,
+    /// Positions that the games visited.
+    pub positions: u64,
+    /// Network evaluations by the generator.
+    pub evaluations: u64,
+}
+
+/// A score against an opponent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Strength {
+    /// Name of the opponent, such as `easy`.
+    pub opponent: String,
+    /// How far the network looked, in plies.
+    pub plies: u32,
+    /// Share of the points, with its 95% interval.
+    #[serde(flatten)]
+    pub score: Proportion,
+    /// Games played, in colour-swapped pairs.
+    pub games: u64,
+}
+
+/// Why a model folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// A file cannot be read or written.
+    #[error("cannot {action} {}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The card is not what it should be.
+    #[error("{} is no model card", path.display())]
+    Card {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: Box<toml::de::Error>,
+    },
+    /// The weights are damaged, or belong to another network.
+    #[error("{} does not hold the weights of this network: {reason}", path.display())]
+    Weights {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The model plays something else.
+    #[error("the model in {} is for {model}, not for {game}", path.display())]
+    OtherGame {
+        /// The model folder.
+        path: PathBuf,
+        /// The model's game.
+        model: String,
+        /// The game at hand.
+        game: String,
+    },
+    /// Same name, other rules.
+    #[error(
+        "the model in {} was trained on other rules of {game} (or another input encoding): \
+         its weights mean nothing here; train a new one",
+        path.display()
+    )]
+    OtherRules {
+        /// The model folder.
+        path: PathBuf,
+        /// The game.
+        game: String,
+    },
+}
+
+/// A network with its card.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// What it is.
+    pub card: ModelCard,
+    /// The network, for inference.
+    pub net: Net,
+}
+
+impl Model {
+    /// Writes both files into a directory that exists.
+    ///
+    /// # Errors
+    /// If a file cannot be written; names it.
+    pub fn save(&self, directory: &Path) -> Result<(), ModelError> {
+        let card = toml::to_string(&self.card).expect("a card has only plain fields");
+        for (name, bytes) in [
+            (CARD_FILE, card.as_bytes()),
+            (WEIGHTS_FILE, &weights_to_bytes(&self.net)),
+        ] {
+            let path = directory.join(name);
+            fs::write(&path, bytes).map_err(|source| ModelError::File {
+                action: "write",
+                path,
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Reads a model folder and puts the network on `device`.
+    ///
+    /// # Errors
+    /// If a file is missing or damaged; names it.
+    pub fn load(directory: &Path, device: &Device) -> Result<Model, ModelError> {
+        let read = |name| {
+            let path = directory.join(name);
+            fs::read(&path).map_err(|source| ModelError::File {
+                action: "read",
+                path,
+                source,
+            })
+        };
+        Model::from_bytes(directory, &read(CARD_FILE)?, read(WEIGHTS_FILE)?, device)
+    }
+
+    /// Like [`Model::load`], from the bytes of the two files; `origin` is for
+    /// error messages.
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub fn from_bytes(
+        origin: &Path,
+        card: &[u8],
+        weights: Vec<u8>,
+        device: &Device,
+    ) -> Result<Model, ModelError> {
+        let card: ModelCard = toml::from_slice(card).map_err(|source| ModelError::Card {
+            path: origin.join(CARD_FILE),
+            source: Box::new(source),
+        })?;
+        let weights_error = |reason| ModelError::Weights {
+            path: origin.join(WEIGHTS_FILE),
+            reason,
+        };
+        card.net.validate().map_err(weights_error)?;
+        // The weights drawn here are all replaced.
+        let mut net = card
+            .net
+            .init(card.planes, &mut Seed(0).stream("unused"), device);
+        weights_from_bytes(&mut net, weights).map_err(weights_error)?;
+        Ok(Model { card, net })
+    }
+
+    /// Checks that the model was made for these rules.
+    ///
+    /// # Errors
+    /// If it was made for another game, other rules or another input encoding.
+    pub fn check_game<G: Game>(&self, game: &G, origin: &Path) -> Result<(), ModelError> {
+        let path = origin.to_path_buf();
+        if self.card.game != game.name() {
+            return Err(ModelError::OtherGame {
+                path,
+                model: self.card.game.clone(),
+                game: game.name().to_string(),
+            });
+        }
+        if self.card.rules_sha256 != rules_sha256(game) || self.card.planes != game.plane_shape() {
+            return Err(ModelError::OtherRules {
+                path,
+                game: game.name().to_string(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// SHA-256 of [`Game::rules_text`], in hexadecimal.
+pub fn rules_sha256<G: Game>(game: &G) -> String {
+    Sha256::digest(game.rules_text())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// The weights as a safetensors file, with PyTorch's names and layouts. Equal
+/// weights give equal bytes.
+///
+/// # Panics
+/// If the device fails while the weights are read back.
+pub fn weights_to_bytes(net: &Net) -> Vec<u8> {
+    let tensors: Vec<(String, Vec<usize>, Vec<u8>)> = net
+        .collect(None, Some(Box::new(BurnToPyTorchAdapter)), true)
+        .into_iter()
+        .map(|tensor| {
+            assert_eq!(tensor.dtype, DType::F32, "networks compute in f32");
+            let bytes = tensor
+                .to_bytes()
+                .expect("weights can be read back from the device");
+            (tensor.name.clone(), tensor.shape.to_vec(), bytes.to_vec())
+        })
+        .collect();
+    let views = tensors.iter().map(|(name, shape, bytes)| {
+        let view =
+            safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape.clone(), bytes);
+        (name, view.expect("shape and bytes come from one tensor"))
+    });
+    safetensors::serialize(views, None).expect("the tensors are consistent")
+}
+
+/// Replaces all weights of `net`.
+///
+/// # Errors
+/// If the bytes are no safetensors file, or a tensor is missing, left over or of
+/// another shape.
+pub fn weights_from_bytes(net: &mut Net, bytes: Vec<u8>) -> Result<(), String> {
+    let mut store = SafetensorsStore::from_bytes(Some(bytes))
+        .with_from_adapter(PyTorchToBurnAdapter)
+        .skip_enum_variants(true);
+    let result = store.apply_to(net).map_err(|error| error.to_string())?;
+    if !result.unused.is_empty() {
+        return Err(format!("unknown tensors {}", result.unused.join(", ")));
+    }
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! Learning a value network by self-play: games ([`selfplay`]) give positions
+//! with targets ([`target`]), kept in a window ([`replay`]), from which the
+//! network learns ([`learner`]).
+
+pub mod learner;
+pub mod replay;
+pub mod selfplay;
+pub mod target;

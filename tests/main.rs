@@ -1,0 +1,19 @@
+//! The integration tests, in one binary: linking burn takes a while.
+
+/// The folders of `src` depend on each other in one direction only.
+mod layers;
+
+/// Rules, perft, conformance, rules files.
+mod games;
+
+/// Networks, their fast twins, model folders.
+mod nets;
+
+/// Targets, self-play, learning, exactness.
+mod train;
+
+/// The experiment runner.
+mod lab;
+
+/// The binary, as people use it.
+mod cli;

@@ -1,0 +1,297 @@
+//! Networks: every architecture learns, the sparse evaluator equals the burn
+//! module, model folders survive a round trip and refuse what does not fit.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::module::Module;
+use tanren::game::{Game, Value, children};
+use tanren::games::{GAMES, GameVisitor, with_game};
+use tanren::nets::device::Compute;
+use tanren::nets::model::{Model, ModelCard, Training, rules_sha256, weights_to_bytes};
+use tanren::nets::sparse::SparseMlp;
+use tanren::nets::{
+    BatchEvaluator, ConvConfig, MlpConfig, Net, NetConfig, NetKind, ResidualConfig,
+};
+use tanren::random::{Rng, RngExt, Seed};
+use tanren::search::Evaluator;
+use tanren::train::learner::{Learner, LearningConfig, Optimizer};
+use tanren::train::replay::{ReplayConfig, Samples};
+
+pub fn small_net(kind: NetKind) -> NetConfig {
+    NetConfig {
+        kind,
+        // Neither a multiple nor a divisor of the blocks of the sparse evaluator.
+        mlp: MlpConfig { hidden: 50 },
+        conv: ConvConfig {
+            channels: 8,
+            layers: 2,
+            hidden: 16,
+        },
+        residual: ResidualConfig {
+            channels: 8,
+            blocks: 2,
+            hidden: 16,
+        },
+    }
+}
+
+pub fn adam(rate: f64) -> LearningConfig {
+    LearningConfig {
+        optimizer: Optimizer::Adam,
+        rate,
+        final_rate: rate,
+        batch_positions: 128,
+        mirror: false,
+        replay: ReplayConfig {
+            window_positions: 0,
+            uses: 1,
+        },
+    }
+}
+
+/// Positions of random games, none of them over.
+pub fn random_positions<G: Game>(game: &G, games: usize, rng: &mut Rng) -> Vec<G::Position> {
+    let (mut positions, mut moves) = (Vec::new(), Vec::new());
+    for _ in 0..games {
+        let mut position = game.start();
+        loop {
+            moves.clear();
+            game.legal_moves(&position, &mut moves);
+            if moves.is_empty() {
+                break;
+            }
+            positions.push(position.clone());
+            game.play_unchecked(&mut position, moves[rng.random_range(0..moves.len())]);
+        }
+    }
+    positions
+}
+
+fn fresh<G: Game>(game: &G, kind: NetKind, seed: u64) -> Net {
+    let mut rng = Seed(seed).stream("weights");
+    small_net(kind).init(game.plane_shape(), &mut rng, &Compute::cpu().device)
+}
+
+fn assert_close(a: &[Value], b: &[Value], tolerance: f32) {
+    assert_eq!(a.len(), b.len());
+    for (a, b) in a.iter().zip(b) {
+        assert!((a.get() - b.get()).abs() <= tolerance, "{a:?} and {b:?}");
+    }
+}
+
+/// Runs a check on every built-in game.
+macro_rules! for_every_game {
+    ($game:ident => $check:block) => {
+        struct Check;
+        impl GameVisitor for Check {
+            type Output = ();
+            fn visit<G: Game>(self, $game: Arc<G>) {
+                let $game = &*$game;
+                $check
+            }
+        }
+        for entry in GAMES {
+            with_game(entry.name, Check).unwrap();
+        }
+    };
+}
+
+#[test]
+fn sparse_evaluation_equals_burn() {
+    for_every_game!(game => {
+        let net = fresh(game, NetKind::Mlp, 3);
+        let Net::Mlp(mlp) = &net else { unreachable!() };
+        let mut sparse = SparseMlp::new(mlp);
+        let mut batch = BatchEvaluator::new(net.clone(), Compute::cpu().device);
+        let positions = random_positions(game, 20, &mut Seed(1).stream("positions"));
+
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        sparse.evaluate(game, &positions, &mut a);
+        batch.evaluate(game, &positions, &mut b);
+        assert_close(&a, &b, 1e-5);
+        assert!(a.iter().any(|value| *value != a[0]), "values must differ to be compared");
+
+        let mut moves = Vec::new();
+        for position in &positions {
+            moves.clear();
+            game.legal_moves(position, &mut moves);
+            let mut after = Vec::new();
+            children(game, position, &moves, &mut after);
+            sparse.evaluate_children(game, position, &moves, &mut a);
+            batch.evaluate(game, &after, &mut b);
+            assert_close(&a, &b, 1e-5);
+        }
+    });
+}
+
+#[test]
+fn every_architecture_overfits_one_batch_on_every_game() {
+    for_every_game!(game => {
+        let mut rng = Seed(5).stream("positions");
+        let mut samples = Samples::default();
+        for position in random_positions(game, 8, &mut rng).iter().take(64) {
+            samples.features.push(game, position);
+            samples.targets.push(rng.random_range(-0.9..0.9));
+        }
+        // Positions can occur twice with different targets: keep those of the last.
+        for kind in NetKind::ALL {
+            let learning = adam(0.01);
+            let mut learner =
+                Learner::new(game, &small_net(kind), &learning, Compute::cpu(), Seed(1));
+            let mut loss = |steps| {
+                (0..steps)
+                    .map(|_| learner.descend(game, &samples, 0.01).into_scalar::<f32>())
+                    .last()
+                    .unwrap()
+            };
+            let (before, after) = (loss(1), loss(300));
+            assert!(before > 0.1, "{} on {}: {before}", kind.name(), game.name());
+            assert!(after < 0.1 * before, "{} on {}: {before} to {after}", kind.name(), game.name());
+        }
+    });
+}
+
+#[test]
+fn initial_weights_depend_on_the_seed_alone() {
+    with_game("march-blitz", Check).unwrap();
+    struct Check;
+    impl GameVisitor for Check {
+        type Output = ();
+        fn visit<G: Game>(self, game: Arc<G>) {
+            for kind in NetKind::ALL {
+                let bytes = |seed| weights_to_bytes(&fresh(&*game, kind, seed));
+                assert_eq!(bytes(1), bytes(1));
+                assert_ne!(bytes(1), bytes(2));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_articles_network_has_its_size() {
+    let net = fresh_blitz(NetKind::Mlp);
+    assert_eq!(net.num_params(), 256 * 50 + 50 + 50 + 1);
+}
+
+fn fresh_blitz(kind: NetKind) -> Net {
+    struct Fresh(NetKind);
+    impl GameVisitor for Fresh {
+        type Output = Net;
+        fn visit<G: Game>(self, game: Arc<G>) -> Net {
+            fresh(&*game, self.0, 1)
+        }
+    }
+    with_game("march-blitz", Fresh(kind)).unwrap()
+}
+
+fn model<G: Game>(game: &G, kind: NetKind) -> Model {
+    Model {
+        card: ModelCard {
+            game: game.name().to_string(),
+            rules_sha256: rules_sha256(game),
+            planes: game.plane_shape(),
+            net: small_net(kind),
+            training: Training {
+                run: "test".to_string(),
+                seed: 1,
+                games: 0,
+                positions: 0,
+                evaluations: 0,
+            },
+            strength: Vec::new(),
+        },
+        net: fresh(game, kind, 9),
+    }
+}
+
+#[test]
+fn model_folders_round_trip_with_pytorch_names_and_layouts() {
+    struct Check;
+    impl GameVisitor for Check {
+        type Output = ();
+        fn visit<G: Game>(self, game: Arc<G>) {
+            let device = Compute::cpu().device;
+            for kind in NetKind::ALL {
+                let directory = tempfile::tempdir().unwrap();
+                let model = model(&*game, kind);
+                model.save(directory.path()).unwrap();
+                let loaded = Model::load(directory.path(), &device).unwrap();
+                assert_eq!(loaded.card, model.card);
+                assert_eq!(weights_to_bytes(&loaded.net), weights_to_bytes(&model.net));
+                loaded.check_game(&*game, directory.path()).unwrap();
+            }
+            let bytes = weights_to_bytes(&model(&*game, NetKind::Mlp).net);
+            let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+            let shape = |name: &str| file.tensor(name).unwrap().shape().to_vec();
+            assert_eq!(
+                shape("hidden.weight"),
+                [50, 256],
+                "nn.Linear: [outputs, inputs]"
+            );
+            assert_eq!(shape("hidden.bias"), [50]);
+            assert_eq!(shape("output.weight"), [1, 50]);
+            let bytes = weights_to_bytes(&model(&*game, NetKind::Conv).net);
+            let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+            assert_eq!(
+                file.tensor("layers.0.weight").unwrap().shape(),
+                [8, 4, 3, 3]
+            );
+        }
+    }
+    with_game("march-blitz", Check).unwrap();
+}
+
+#[test]
+fn models_that_do_not_fit_are_refused_with_the_reason() {
+    struct Check;
+    impl GameVisitor for Check {
+        type Output = ();
+        fn visit<G: Game>(self, game: Arc<G>) {
+            let device = Compute::cpu().device;
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path();
+            let good = model(&*game, NetKind::Mlp);
+            let message = |model: &Model| model.check_game(&*game, Path::new("m")).unwrap_err();
+
+            let mut other = good.clone();
+            other.card.game = "chess".to_string();
+            assert_eq!(
+                message(&other).to_string(),
+                "the model in m is for chess, not for march-blitz"
+            );
+            let mut other = good.clone();
+            other.card.rules_sha256 = "0".repeat(64);
+            assert!(
+                message(&other)
+                    .to_string()
+                    .contains("was trained on other rules")
+            );
+
+            let load = || Model::load(path, &device).unwrap_err().to_string();
+            assert!(load().contains("cannot read"), "{}", load());
+
+            good.save(path).unwrap();
+            let weights = path.join("weights.safetensors");
+            let bytes = std::fs::read(&weights).unwrap();
+            std::fs::write(&weights, &bytes[..bytes.len() / 2]).unwrap();
+            assert!(
+                load().contains("does not hold the weights of this network"),
+                "{}",
+                load()
+            );
+
+            let conv = weights_to_bytes(&model(&*game, NetKind::Conv).net);
+            std::fs::write(&weights, conv).unwrap();
+            assert!(
+                load().contains("does not hold the weights of this network"),
+                "{}",
+                load()
+            );
+
+            std::fs::write(path.join("model.toml"), "game = 3").unwrap();
+            assert!(load().contains("is no model card"), "{}", load());
+        }
+    }
+    with_game("march-blitz", Check).unwrap();
+}
