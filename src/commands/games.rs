@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::json;
 
 use crate::game::conformance::{self, Report};
@@ -15,12 +15,14 @@ use crate::games::leaper::{Kind, Leaper, Rules, Stuck, slow};
 use crate::games::{self, AnyGame, GAMES, GameVisitor};
 use crate::random::Seed;
 
+use super::UsageError;
+
 /// Depth to which `check` compares perft with the slow twin.
 const CHECK_DEPTH: usize = 3;
 
 /// Arguments of `tanren games`.
-#[derive(Debug, Args)]
-pub struct GamesArgs {
+#[derive(Debug, clap::Args)]
+pub struct Args {
     #[command(subcommand)]
     action: Action,
 }
@@ -78,7 +80,7 @@ enum Action {
 ///
 /// # Errors
 /// If there is no such game, its rules are wrong, or a check fails.
-pub fn run(args: GamesArgs) -> anyhow::Result<()> {
+pub fn run(args: Args) -> anyhow::Result<()> {
     let out = &mut std::io::stdout().lock();
     match args.action {
         Action::List { json } => list(json, out),
@@ -101,7 +103,8 @@ pub fn run(args: GamesArgs) -> anyhow::Result<()> {
                     depth: depth.into(),
                     position,
                 },
-            )??;
+            )
+            .map_err(UsageError::blame_name)??;
             print_perft(&counts, json, out)
         }
     }
@@ -179,7 +182,7 @@ impl GameVisitor for Describe {
 }
 
 fn show(spec: &str, toml: bool, json: bool, out: &mut impl Write) -> anyhow::Result<()> {
-    let game = games::load(spec)?;
+    let game = games::load(spec).map_err(UsageError::blame_name)?;
     let rules = game.as_leaper().map(|game| game.rules().clone());
     let source = rules.as_ref().map(|rules| &rules.source);
     if toml {
@@ -332,7 +335,7 @@ fn check(
     json: bool,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let game = games::load(spec)?;
+    let game = games::load(spec).map_err(UsageError::blame_name)?;
     let twin = game.as_leaper().map(|leaper| {
         let mut rng = seed.stream("games check twin");
         (
@@ -416,7 +419,8 @@ impl GameVisitor for Perft {
         let position = match &self.position {
             Some(text) => game
                 .parse_position(text)
-                .with_context(|| format!("--position {text:?}"))?,
+                .with_context(|| format!("--position {text:?}"))
+                .map_err(UsageError::wrap)?,
             None => game.start(),
         };
         Ok(perft::perft(&*game, &position, self.depth))

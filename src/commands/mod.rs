@@ -17,6 +17,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 
+use crate::games::GameError;
+
 /// Train, measure and play game agents.
 #[derive(Debug, Parser)]
 #[command(version)]
@@ -32,7 +34,7 @@ enum Command {
     /// List the built-in configurations, or show one.
     Presets(presets::Args),
     /// List, show and check games.
-    Games(games::GamesArgs),
+    Games(games::Args),
     /// List the devices that networks can run on.
     Devices(devices::Args),
 }
@@ -61,6 +63,15 @@ impl UsageError {
     /// Marks an error as the fault of the command line.
     pub fn wrap(error: impl Into<anyhow::Error>) -> anyhow::Error {
         UsageError(error.into()).into()
+    }
+
+    /// A game that does not exist is the fault of the command line; one with
+    /// wrong rules is a failure.
+    pub fn blame_name(error: GameError) -> anyhow::Error {
+        match error {
+            GameError::Unknown { .. } => UsageError::wrap(error),
+            _ => error.into(),
+        }
     }
 }
 
