@@ -46,7 +46,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     }
     if adapters.is_empty() {
         let why = if cfg!(feature = "gpu") {
-            "no GPU found; one needs a driver for Vulkan, Metal or DX12"
+            "no GPU found; one needs a Vulkan driver (on macOS Metal)"
         } else {
             "this build has no GPU support (feature `gpu`)"
         };

@@ -114,7 +114,11 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 /// The folder of the new run, or of the one to go on with.
 fn open(args: Args) -> anyhow::Result<RunFolder> {
     if let Some(device) = &args.device {
-        device.parse::<DeviceRequest>().map_err(UsageError::wrap)?;
+        // Before there is a run folder: a missing device should leave nothing behind.
+        device
+            .parse::<DeviceRequest>()
+            .map_err(UsageError::wrap)?
+            .adapter()?;
     }
     if let Some(path) = args.resume {
         let mut folder = RunFolder::open(&path, EXPERIMENTS).map_err(blame)?;

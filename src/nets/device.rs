@@ -1,8 +1,8 @@
 //! Where tensors live: the CPU (burn flex) or a GPU (burn wgpu), chosen at run
 //! time.
 //!
-//! Adapters are listed and opened on an explicit graphics API (Vulkan, Metal or
-//! DX12). burn's automatic choice would fall back to OpenGL, on which compute
+//! Adapters are listed and opened on an explicit graphics API, Vulkan (on macOS
+//! Metal). burn's automatic choice would fall back to OpenGL, on which compute
 //! shaders hang.
 
 use std::fmt;
@@ -48,8 +48,8 @@ pub enum DeviceError {
     Unknown(String),
     /// There is no GPU to open.
     #[error(
-        "no GPU adapter found; use --device cpu, or install a driver for Vulkan, Metal or DX12 \
-         (`tanren devices` lists what is found)"
+        "no GPU adapter found; use --device cpu, or install a Vulkan driver (`tanren devices` lists \
+         what is found)"
     )]
     NoAdapter,
     /// There are GPUs, but not this one.
@@ -142,18 +142,41 @@ impl Compute {
     /// # Errors
     /// If there is no such device, or it does not open.
     pub fn open(request: DeviceRequest) -> Result<Compute, DeviceError> {
-        match request {
-            DeviceRequest::Cpu => Ok(Compute::cpu()),
-            DeviceRequest::Auto => match first_real_gpu(&gpu::adapters()) {
-                Some(adapter) => gpu::open(adapter),
-                None => Ok(Compute {
-                    name: "CPU (no GPU found)".to_string(),
-                    ..Compute::cpu()
-                }),
-            },
-            DeviceRequest::Gpu => open_adapter(0),
-            DeviceRequest::GpuAt(number) => open_adapter(number),
+        match (request.adapter()?, request) {
+            (Some(adapter), _) => gpu::open(&adapter),
+            (None, DeviceRequest::Auto) => Ok(Compute {
+                name: "CPU (no GPU found)".to_string(),
+                ..Compute::cpu()
+            }),
+            (None, _) => Ok(Compute::cpu()),
         }
+    }
+}
+
+impl DeviceRequest {
+    /// The adapter that the request leads to; none is the CPU.
+    ///
+    /// # Errors
+    /// If there is no such device.
+    pub fn adapter(self) -> Result<Option<Adapter>, DeviceError> {
+        match self {
+            DeviceRequest::Cpu => Ok(None),
+            DeviceRequest::Auto => Ok(gpu::adapters()
+                .into_iter()
+                .find(|adapter| adapter.is_real())),
+            DeviceRequest::Gpu => numbered(0).map(Some),
+            DeviceRequest::GpuAt(number) => numbered(number).map(Some),
+        }
+    }
+}
+
+impl Adapter {
+    /// Whether it is a GPU, and not software or something that will not say.
+    fn is_real(&self) -> bool {
+        matches!(
+            self.kind,
+            AdapterKind::Discrete | AdapterKind::Integrated | AdapterKind::Virtual
+        )
     }
 }
 
@@ -163,31 +186,23 @@ pub fn adapters() -> Vec<Adapter> {
     gpu::adapters()
 }
 
-fn first_real_gpu(adapters: &[Adapter]) -> Option<&Adapter> {
-    adapters.iter().find(|adapter| {
-        matches!(
-            adapter.kind,
-            AdapterKind::Discrete | AdapterKind::Integrated | AdapterKind::Virtual
-        )
-    })
-}
-
-fn open_adapter(number: usize) -> Result<Compute, DeviceError> {
+fn numbered(number: usize) -> Result<Adapter, DeviceError> {
     if cfg!(not(feature = "gpu")) {
         return Err(DeviceError::NotBuilt);
     }
     let adapters = gpu::adapters();
-    match adapters.get(number) {
-        Some(adapter) => gpu::open(adapter),
-        None if adapters.is_empty() => Err(DeviceError::NoAdapter),
-        None => Err(DeviceError::NoSuchAdapter {
+    let count = adapters.len();
+    adapters.into_iter().nth(number).ok_or_else(|| match count {
+        0 => DeviceError::NoAdapter,
+        1 => DeviceError::NoSuchAdapter {
             asked: number,
-            found: match adapters.len() {
-                1 => "only gpu:0".to_string(),
-                count => format!("gpu:0 to gpu:{}", count - 1),
-            },
-        }),
-    }
+            found: "only gpu:0".to_string(),
+        },
+        _ => DeviceError::NoSuchAdapter {
+            asked: number,
+            found: format!("gpu:0 to gpu:{}", count - 1),
+        },
+    })
 }
 
 #[cfg(feature = "gpu")]

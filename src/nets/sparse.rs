@@ -9,14 +9,15 @@
 //! functions for computer shogi" (2018).
 //!
 //! The kernels are plain loops over blocks of [`LANES`] numbers, compiled for
-//! several instruction sets and chosen at run time by `pulp`. They never fuse a
-//! product and a sum, and they add in a fixed order, so that every instruction
-//! set gives the same bits.
+//! several instruction sets and chosen at run time by `pulp`; all of a kernel has
+//! to be inlined into what `pulp` calls, or it is compiled for the oldest set.
+//! They never fuse a product and a sum, and they add in a fixed order, so that
+//! every instruction set gives the same bits.
 
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 use super::Mlp;
 use crate::game::{Feature, FeatureChanges, Game, Value};
@@ -41,10 +42,12 @@ struct Weights {
 }
 
 impl Weights {
+    #[inline(always)]
     fn blocks(&self) -> usize {
         self.output.len()
     }
 
+    #[inline(always)]
     fn row(&self, feature: Feature) -> &[Block] {
         let start = usize::from(feature) * self.blocks();
         &self.rows[start..start + self.blocks()]
@@ -56,11 +59,22 @@ impl Weights {
 pub struct SparseMlp {
     weights: Arc<Weights>,
     arch: Arch,
-    /// Sums of the first layer for the position at hand, before the sigmoid.
-    sums: Vec<Block>,
+    scratch: Scratch,
+}
+
+/// Memory that is used again for each position.
+#[derive(Debug, Clone, Default)]
+struct Scratch {
     features: Vec<Feature>,
     changes: FeatureChanges,
-    logits: Vec<f32>,
+    /// The changes of all children, one after the other.
+    switched: Vec<Feature>,
+    /// Where the removed and the added features of each child end in `switched`.
+    ends: Vec<[usize; 2]>,
+    /// Sums of the first layer, before the sigmoid.
+    sums: Vec<Block>,
+    child_sums: Vec<Block>,
+    outputs: Vec<f32>,
 }
 
 impl SparseMlp {
@@ -84,51 +98,50 @@ impl SparseMlp {
             output_bias: bias(&mlp.output)[0],
         };
         SparseMlp {
-            sums: vec![[0.0; LANES]; weights.blocks()],
             weights: Arc::new(weights),
             arch: Arch::new(),
-            features: Vec::new(),
-            changes: FeatureChanges::default(),
-            logits: Vec::new(),
+            scratch: Scratch::default(),
         }
     }
 
-    /// Sums the first layer for `position` as `side` sees it.
-    fn accumulate<G: Game>(&mut self, game: &G, position: &G::Position, side: crate::game::Side) {
-        self.features.clear();
-        game.features(position, side, &mut self.features);
-        self.sums.copy_from_slice(&self.weights.hidden_bias);
-        let (weights, sums) = (&*self.weights, &mut self.sums[..]);
-        self.arch.dispatch(|| {
-            for &feature in &self.features {
-                add(sums, weights.row(feature));
-            }
-        });
-    }
-
-    /// Turns the collected logits into values.
-    fn finish(&mut self, values: &mut Vec<Value>) {
-        self.arch.dispatch(|| {
-            for logit in &mut self.logits {
-                *logit = 2.0 * sigmoid(*logit) - 1.0;
-            }
-        });
+    /// Sets `values` from the numbers that the kernels left.
+    fn hand_out(&self, values: &mut Vec<Value>) {
         values.clear();
-        values.extend(self.logits.iter().map(|&value| Value::new(value)));
+        values.extend(self.scratch.outputs.iter().map(|&value| Value::new(value)));
     }
 }
 
 impl<G: Game> Evaluator<G> for SparseMlp {
     fn evaluate(&mut self, game: &G, positions: &[G::Position], values: &mut Vec<Value>) {
-        self.logits.clear();
+        let SparseMlp {
+            weights,
+            arch,
+            scratch,
+        } = self;
+        let Scratch {
+            features,
+            sums,
+            child_sums,
+            outputs,
+            ..
+        } = scratch;
+        outputs.clear();
         for position in positions {
-            self.accumulate(game, position, game.side_to_move(position));
-            let logit = self
-                .arch
-                .dispatch(|| logit(&self.weights, &self.sums, &[], &[]));
-            self.logits.push(logit);
+            features.clear();
+            game.features(position, game.side_to_move(position), features);
+            // A position by itself is a parent with one child that changes nothing.
+            let ends = &[[0, 0]];
+            arch.dispatch(Children {
+                weights,
+                features,
+                switched: &[],
+                ends,
+                sums,
+                child_sums,
+                outputs,
+            });
         }
-        self.finish(values);
+        self.hand_out(values);
     }
 
     fn evaluate_children(
@@ -138,18 +151,94 @@ impl<G: Game> Evaluator<G> for SparseMlp {
         moves: &[G::Move],
         values: &mut Vec<Value>,
     ) {
+        let SparseMlp {
+            weights,
+            arch,
+            scratch,
+        } = self;
+        let Scratch {
+            features,
+            changes,
+            switched,
+            ends,
+            sums,
+            child_sums,
+            outputs,
+        } = scratch;
         let opponent = game.side_to_move(parent).other();
-        self.accumulate(game, parent, opponent);
-        self.logits.clear();
+        features.clear();
+        game.features(parent, opponent, features);
+        switched.clear();
+        ends.clear();
         for &mv in moves {
-            game.feature_changes(parent, mv, opponent, &mut self.changes);
-            let FeatureChanges { removed, added } = &self.changes;
-            let logit = self
-                .arch
-                .dispatch(|| logit(&self.weights, &self.sums, removed, added));
-            self.logits.push(logit);
+            game.feature_changes(parent, mv, opponent, changes);
+            switched.extend_from_slice(&changes.removed);
+            let removed_end = switched.len();
+            switched.extend_from_slice(&changes.added);
+            ends.push([removed_end, switched.len()]);
         }
-        self.finish(values);
+        outputs.clear();
+        arch.dispatch(Children {
+            weights,
+            features,
+            switched,
+            ends,
+            sums,
+            child_sums,
+            outputs,
+        });
+        self.hand_out(values);
+    }
+}
+
+/// The kernel: appends the network's output for each child of a position with
+/// `features`, all seen by the children's side to move.
+struct Children<'a> {
+    weights: &'a Weights,
+    features: &'a [Feature],
+    switched: &'a [Feature],
+    ends: &'a [[usize; 2]],
+    sums: &'a mut Vec<Block>,
+    child_sums: &'a mut Vec<Block>,
+    outputs: &'a mut Vec<f32>,
+}
+
+impl WithSimd for Children<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Children {
+            weights,
+            features,
+            switched,
+            ends,
+            sums,
+            child_sums,
+            outputs,
+        } = self;
+        sums.clear();
+        sums.extend_from_slice(&weights.hidden_bias);
+        for &feature in features {
+            add(sums, weights.row(feature));
+        }
+        let first = outputs.len();
+        let mut start = 0;
+        for &[removed_end, end] in ends {
+            child_sums.clear();
+            child_sums.extend_from_slice(sums);
+            for &feature in &switched[start..removed_end] {
+                subtract(child_sums, weights.row(feature));
+            }
+            for &feature in &switched[removed_end..end] {
+                add(child_sums, weights.row(feature));
+            }
+            outputs.push(logit(weights, child_sums));
+            start = end;
+        }
+        for output in &mut outputs[first..] {
+            *output = 2.0 * sigmoid(*output) - 1.0;
+        }
     }
 }
 
@@ -172,31 +261,31 @@ fn blocks(row: &[f32]) -> impl Iterator<Item = Block> + '_ {
 #[inline(always)]
 fn add(sums: &mut [Block], row: &[Block]) {
     for (sum, row) in sums.iter_mut().zip(row) {
+        // A copy, or the compiler fears that `sum` and `row` overlap.
+        let mut block = *sum;
         for lane in 0..LANES {
-            sum[lane] += row[lane];
+            block[lane] += row[lane];
         }
+        *sum = block;
     }
 }
 
-/// The network's output before the last sigmoid, when the first layer's `sums`
-/// change by the given features.
 #[inline(always)]
-fn logit(weights: &Weights, sums: &[Block], removed: &[Feature], added: &[Feature]) -> f32 {
+fn subtract(sums: &mut [Block], row: &[Block]) {
+    for (sum, row) in sums.iter_mut().zip(row) {
+        let mut block = *sum;
+        for lane in 0..LANES {
+            block[lane] -= row[lane];
+        }
+        *sum = block;
+    }
+}
+
+/// The network's output before the last sigmoid.
+#[inline(always)]
+fn logit(weights: &Weights, sums: &[Block]) -> f32 {
     let mut total = [0.0; LANES];
-    for (index, (sum, output)) in sums.iter().zip(&weights.output).enumerate() {
-        let mut sum = *sum;
-        for &feature in removed {
-            let row = &weights.row(feature)[index];
-            for lane in 0..LANES {
-                sum[lane] -= row[lane];
-            }
-        }
-        for &feature in added {
-            let row = &weights.row(feature)[index];
-            for lane in 0..LANES {
-                sum[lane] += row[lane];
-            }
-        }
+    for (sum, output) in sums.iter().zip(&weights.output) {
         for lane in 0..LANES {
             total[lane] += output[lane] * sigmoid(sum[lane]);
         }
