@@ -18,6 +18,7 @@ use crate::agents::{Agent, MaterialAgent, NetworkAgent, RandomAgent};
 use crate::arena::{AgentFactory, play_match};
 use crate::game::{Game, Value};
 use crate::games::{GameVisitor, with_game};
+use crate::lab::folder::CONFIG;
 use crate::lab::{Experiment, FinishedRun, Metrics, Preset, Report, Setup, files};
 use crate::nets::device::Compute;
 use crate::nets::model::{Model, ModelCard, Strength, Training, rules_sha256};
@@ -429,6 +430,20 @@ impl<G: Game> TypedSession<G> {
             .collect()
     }
 
+    /// Puts what the model was made from beside it: the configuration, and the
+    /// rules if they come from a file.
+    fn copy_origin(&self, run: &Path, directory: &Path) -> Result<()> {
+        let mut origins = vec![(run.join(CONFIG), CONFIG)];
+        let rules = Path::new(&self.config.game);
+        if rules.is_file() {
+            origins.push((rules.to_path_buf(), "rules.toml"));
+        }
+        for (from, name) in origins {
+            files::write_atomically(&directory.join(name), &files::read(&from)?)?;
+        }
+        Ok(())
+    }
+
     fn describe_strength(strength: &[Strength]) -> String {
         let scores = strength
             .iter()
@@ -481,10 +496,11 @@ impl<G: Game> Session for TypedSession<G> {
         use burn::module::Module;
         let net = self.learner.net();
         format!(
-            "{}, {} games of self-play on {}\n{net}\n{} parameters",
+            "{}, {} games of self-play on {}\n{}\n{} parameters",
             self.game.title(),
             self.config.games,
             self.learner.compute().name,
+            net.layers(),
             net.num_params()
         )
     }
@@ -592,8 +608,9 @@ impl<G: Game> Session for TypedSession<G> {
             },
             net: self.learner.net(),
         };
-        files::write_dir_atomically(&run.model_dir(), |directory| -> Result<()> {
-            Ok(model.save(directory)?)
+        files::write_dir_atomically(&run.model_dir(), |directory| {
+            model.save(directory)?;
+            self.copy_origin(&run.folder, directory)
         })?;
         Ok(Report {
             summary: json!({

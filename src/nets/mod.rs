@@ -140,6 +140,17 @@ pub enum Net {
     Residual(Residual),
 }
 
+impl Net {
+    /// The layers with their shapes and numbers of parameters, in lines.
+    pub fn layers(&self) -> String {
+        match self {
+            Net::Mlp(net) => net.to_string(),
+            Net::Conv(net) => net.to_string(),
+            Net::Residual(net) => net.to_string(),
+        }
+    }
+}
+
 impl ValueNet for Net {
     fn forward(&self, planes: Tensor<4>) -> Tensor<1> {
         match self {
