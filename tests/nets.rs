@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::module::Module;
+use tanren::game::playout::random_positions;
 use tanren::game::{Game, Value, children};
 use tanren::games::{GAMES, GameVisitor, with_game};
 use tanren::nets::device::Compute;
@@ -13,7 +14,7 @@ use tanren::nets::sparse::SparseMlp;
 use tanren::nets::{
     BatchEvaluator, ConvConfig, MlpConfig, Net, NetConfig, NetKind, ResidualConfig,
 };
-use tanren::random::{Rng, RngExt, Seed};
+use tanren::random::{RngExt, Seed};
 use tanren::search::Evaluator;
 use tanren::train::learner::{Learner, LearningConfig, Optimizer};
 use tanren::train::replay::{ReplayConfig, Samples};
@@ -48,24 +49,6 @@ pub fn adam(rate: f64) -> LearningConfig {
             uses: 1,
         },
     }
-}
-
-/// Positions of random games, none of them over.
-pub fn random_positions<G: Game>(game: &G, games: usize, rng: &mut Rng) -> Vec<G::Position> {
-    let (mut positions, mut moves) = (Vec::new(), Vec::new());
-    for _ in 0..games {
-        let mut position = game.start();
-        loop {
-            moves.clear();
-            game.legal_moves(&position, &mut moves);
-            if moves.is_empty() {
-                break;
-            }
-            positions.push(position.clone());
-            game.play_unchecked(&mut position, moves[rng.random_range(0..moves.len())]);
-        }
-    }
-    positions
 }
 
 fn fresh<G: Game>(game: &G, kind: NetKind, seed: u64) -> Net {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tanren::agents::{Agent, MaterialAgent, NetworkAgent, RandomAgent};
 use tanren::arena::play_match;
+use tanren::game::playout::random_positions;
 use tanren::game::{Game, Value};
 use tanren::games::leaper::Leaper;
 use tanren::games::{GameVisitor, load, with_game};
@@ -18,7 +19,7 @@ use tanren::train::replay::Samples;
 use tanren::train::selfplay::{Generator, Pairing, Player, SelfPlayConfig, SelfPlayGame};
 use tanren::train::target::negamax;
 
-use crate::nets::{adam, random_positions, small_net};
+use crate::nets::{adam, small_net};
 
 fn blitz() -> Leaper {
     load("march-blitz").unwrap().as_leaper().unwrap().clone()
@@ -59,7 +60,7 @@ fn target(game: &Leaper, position: &str, net: impl Fn(&str) -> f32) -> f32 {
     let values: Vec<Value> = moves
         .iter()
         .map(|&mv| {
-            let mut child = position.clone();
+            let mut child = position;
             game.play(&mut child, mv).unwrap();
             corrected(game, &child, Value::new(net(&game.format_position(&child))))
         })

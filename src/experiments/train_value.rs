@@ -5,7 +5,7 @@
 //! network learns from this one, so its games are played by weights that are one
 //! round old; either way the result depends on configuration and seed alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::agents::{Agent, MaterialAgent, NetworkAgent, RandomAgent};
 use crate::arena::{AgentFactory, play_match};
+use crate::game::playout::random_positions;
 use crate::game::{Game, Value};
 use crate::games::{GameVisitor, with_game};
 use crate::lab::folder::CONFIG;
@@ -23,7 +24,7 @@ use crate::lab::{Experiment, FinishedRun, Metrics, Preset, Report, Setup, files}
 use crate::nets::device::Compute;
 use crate::nets::model::{Model, ModelCard, Strength, Training, rules_sha256};
 use crate::nets::{NetConfig, NetEvaluator};
-use crate::random::{Rng, RngExt, Seed, Streams};
+use crate::random::{Rng, Seed, Streams};
 use crate::search::Evaluator;
 use crate::train::learner::{Learner, LearningConfig};
 use crate::train::replay::Samples;
@@ -277,22 +278,9 @@ struct TypedSession<G: Game> {
 /// Random positions that are not over, none twice.
 fn probe_positions<G: Game>(game: &G, rng: &mut Rng) -> Vec<G::Position> {
     const GAMES: usize = 64;
-    let mut probe = Vec::new();
-    let mut moves = Vec::new();
-    for _ in 0..GAMES {
-        let mut position = game.start();
-        loop {
-            moves.clear();
-            game.legal_moves(&position, &mut moves);
-            if moves.is_empty() {
-                break;
-            }
-            if !probe.contains(&position) {
-                probe.push(position.clone());
-            }
-            game.play_unchecked(&mut position, moves[rng.random_range(0..moves.len())]);
-        }
-    }
+    let mut seen = HashSet::new();
+    let mut probe = random_positions(game, GAMES, rng);
+    probe.retain(|position| seen.insert(position.clone()));
     probe
 }
 

@@ -5,6 +5,7 @@
 
 pub mod conformance;
 pub mod perft;
+pub mod playout;
 
 use std::fmt::Debug;
 use std::hash::Hash;

@@ -131,6 +131,10 @@ impl NetConfig {
 
 /// Any of the architectures.
 #[derive(Module, Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there are few networks, and all live long"
+)]
 pub enum Net {
     /// See [`Mlp`].
     Mlp(Mlp),
@@ -277,6 +281,7 @@ impl<G: Game> Evaluator<G> for BatchEvaluator {
 
 /// The evaluator that suits a network and a device.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there is one a thread")]
 pub enum NetEvaluator {
     /// An MLP on the CPU: one position at a time, a few rows of weights each.
     Sparse(sparse::SparseMlp),

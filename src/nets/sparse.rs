@@ -8,7 +8,7 @@
 //! Source: Y. Nasu, "Efficiently updatable neural-network based evaluation
 //! functions for computer shogi" (2018).
 //!
-//! The kernels are plain loops over blocks of [`LANES`] numbers, compiled for
+//! The kernels are plain loops over blocks of 16 numbers, compiled for
 //! several instruction sets and chosen at run time by `pulp`; all of a kernel has
 //! to be inlined into what `pulp` calls, or it is compiled for the oldest set.
 //! They never fuse a product and a sum, and they add in a fixed order, so that
@@ -315,7 +315,7 @@ fn sigmoid(x: f32) -> f32 {
 pub(crate) fn exp(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0;
     // ln 2 in two parts: the first has few bits, so that multiples of it are exact.
-    const LN_2_HIGH: f32 = 0.693_359_375;
+    const LN_2_HIGH: f32 = 0.693_359_4;
     const LN_2_LOW: f32 = -2.121_944_4e-4;
     let x = x.clamp(-87.0, 87.0);
     let rounded = x * std::f32::consts::LOG2_E + ROUND;
@@ -326,7 +326,7 @@ pub(crate) fn exp(x: f32) -> f32 {
     p = p * r + 8.333_452e-3;
     p = p * r + 4.166_579_6e-2;
     p = p * r + 1.666_666_5e-1;
-    p = p * r + 5.000_000_1e-1;
+    p = p * r + 0.5;
     let fraction = p * r * r + r + 1.0;
     // The low bits of `rounded` hold the power: move them into the exponent.
     let scale = f32::from_bits((rounded.to_bits() << 23).wrapping_add(1.0f32.to_bits()));

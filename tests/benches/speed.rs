@@ -5,13 +5,14 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 
+use tanren::game::playout::random_positions;
 use tanren::game::{Game, children, perft};
 use tanren::games::leaper::{Leaper, Position, slow};
 use tanren::nets::device::Compute;
 use tanren::nets::{
     BatchEvaluator, ConvConfig, MlpConfig, NetConfig, NetEvaluator, NetKind, ResidualConfig,
 };
-use tanren::random::{RngExt, Seed};
+use tanren::random::Seed;
 use tanren::search::Evaluator;
 use tanren::train::learner::{Learner, LearningConfig, Optimizer};
 use tanren::train::replay::{ReplayConfig, Samples};
@@ -56,20 +57,7 @@ fn learner(game: &Leaper, kind: NetKind) -> Learner {
 
 /// `count` positions of random games, none of them over.
 fn positions(game: &Leaper, count: usize) -> Vec<Position> {
-    let mut rng = Seed(1).stream("positions");
-    let (mut positions, mut moves) = (Vec::new(), Vec::new());
-    while positions.len() < count {
-        let mut position = game.start();
-        loop {
-            moves.clear();
-            game.legal_moves(&position, &mut moves);
-            if moves.is_empty() {
-                break;
-            }
-            positions.push(position);
-            game.play_unchecked(&mut position, moves[rng.random_range(0..moves.len())]);
-        }
-    }
+    let mut positions = random_positions(game, count.div_ceil(8), &mut Seed(1).stream("positions"));
     positions.truncate(count);
     positions
 }
