@@ -13,6 +13,7 @@
 //! - [`train`]: self-play, targets, replay, and the learner
 //! - [`arena`]: matches between agents
 //! - [`lab`]: experiments that run in steps: configs, run folders, checkpoints, resume
+//! - [`report`]: runs laid side by side, as tables, charts and pages
 //! - [`experiments`]: the experiments themselves, one file each
 //! - [`commands`]: the command line, one file a subcommand
 //!
@@ -39,6 +40,7 @@ pub mod games;
 pub mod lab;
 pub mod nets;
 pub mod random;
+pub mod report;
 pub mod search;
 pub mod stats;
 pub mod train;

@@ -113,6 +113,31 @@ fn smoke_run_from_start_to_model() {
 }
 
 #[test]
+fn runs_are_reported_side_by_side() {
+    let (keep, first) = place();
+    let second = keep.path().join("second");
+    run(&mut train(&first, &[]), 0);
+    run(
+        &mut train(&second, &["--set", "net.kind=conv", "--set", "games=48"]),
+        0,
+    );
+    assert!(first.join("report.html").is_file());
+    let page = keep.path().join("page.html");
+    let (stdout, _) = run(
+        tanren(&["report"])
+            .args([&first, &second])
+            .arg("--out")
+            .arg(&page),
+        0,
+    );
+    assert!(stdout.contains("| run ") && stdout.contains("| second ") && stdout.contains("conv"));
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<svg") && page.contains("second") && page.contains("EasyAI"));
+    let (_, stderr) = run(tanren(&["report"]).arg(keep.path()), 2);
+    assert!(stderr.contains("is no run folder"), "{stderr}");
+}
+
+#[test]
 fn threads_do_not_matter_and_seeds_do() {
     for net in ["mlp", "conv"] {
         let weights_with = |more: &[&str]| {

@@ -181,6 +181,7 @@ fn model<G: Game>(game: &G, kind: NetKind) -> Model {
                 games: 0,
                 positions: 0,
                 evaluations: 0,
+                seconds: 0.0,
             },
             strength: Vec::new(),
         },

@@ -8,6 +8,7 @@
 pub mod devices;
 pub mod games;
 pub mod presets;
+pub mod report;
 pub mod train;
 
 use std::fmt::Display;
@@ -33,6 +34,8 @@ enum Command {
     Train(train::Args),
     /// List the built-in configurations, or show one.
     Presets(presets::Args),
+    /// Lay runs side by side: a table, and a page with learning curves.
+    Report(report::Args),
     /// List, show and check games.
     Games(games::Args),
     /// List the devices that networks can run on.
@@ -48,6 +51,7 @@ impl Cli {
         match self.command {
             Command::Train(args) => train::run(args),
             Command::Presets(args) => presets::run(args),
+            Command::Report(args) => report::run(args),
             Command::Games(args) => games::run(args),
             Command::Devices(args) => devices::run(args),
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use crate::experiments::EXPERIMENTS;
-use crate::lab::folder::{FolderError, MODEL, SUMMARY};
+use crate::lab::folder::{FolderError, MODEL, REPORT, SUMMARY};
 use crate::lab::{Ending, Options, Progress, RunError, RunFolder, Setup, config};
 use crate::nets::device::DeviceRequest;
 
@@ -150,7 +150,7 @@ fn blame(error: FolderError) -> anyhow::Error {
 
 fn print_places(folder: &Path) -> anyhow::Result<()> {
     print(format_args!("run      {}", folder.display()))?;
-    for (what, name) in [("model", MODEL), ("summary", SUMMARY)] {
+    for (what, name) in [("model", MODEL), ("report", REPORT), ("summary", SUMMARY)] {
         let path = folder.join(name);
         if path.exists() {
             print(format_args!("{what:7}  {}", path.display()))?;

@@ -12,19 +12,19 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::agents::{Agent, MaterialAgent, NetworkAgent, RandomAgent};
 use crate::arena::{AgentFactory, play_match};
 use crate::game::playout::random_positions;
 use crate::game::{Game, Value};
 use crate::games::{GameVisitor, with_game};
-use crate::lab::folder::CONFIG;
+use crate::lab::folder::{CONFIG, REPORT};
 use crate::lab::{Experiment, FinishedRun, Metrics, Preset, Report, Setup, files};
 use crate::nets::device::Compute;
 use crate::nets::model::{Model, ModelCard, Strength, Training, rules_sha256};
 use crate::nets::{NetConfig, NetEvaluator};
-use crate::random::{Rng, Seed, Streams};
+use crate::random::{Rng, Seed};
+use crate::report::{RunData, Summary, runs_page};
 use crate::search::Evaluator;
 use crate::train::learner::{Learner, LearningConfig};
 use crate::train::replay::Samples;
@@ -203,6 +203,18 @@ impl Experiment for TrainValue {
     }
 }
 
+impl TrainValue {
+    /// The network as it is now, its strength measured as at the end of a run.
+    pub(super) fn measured_model(&self, run: &str) -> Model {
+        self.0.measured_model(run)
+    }
+
+    /// Wall-clock time of training so far, matches aside.
+    pub(super) fn training_seconds(&self) -> f64 {
+        self.0.training_seconds()
+    }
+}
+
 /// [`Experiment`]'s methods, for a game whose type is erased.
 trait Session: Send {
     fn restore(self: Box<Self>, directory: &Path) -> Result<Box<dyn Session>>;
@@ -210,6 +222,8 @@ trait Session: Send {
     fn describe(&self) -> String;
     fn about(&self) -> BTreeMap<String, String>;
     fn step(&mut self, metrics: &mut Metrics) -> Result<()>;
+    fn measured_model(&self, run: &str) -> Model;
+    fn training_seconds(&self) -> f64;
     fn finish(self: Box<Self>, run: &FinishedRun) -> Result<Report>;
 }
 
@@ -398,7 +412,8 @@ impl<G: Game> TypedSession<G> {
     }
 
     /// Plays against BabyAI and EasyAI.
-    fn measure(&self, pairs: u64, streams: Streams) -> Vec<Strength> {
+    fn measure(&self, pairs: u64, purpose: &str) -> Vec<Strength> {
+        let streams = self.seed.purpose(purpose);
         let evaluator = self.learner.evaluator();
         let own = || -> Box<dyn Agent<G>> { Box::new(NetworkAgent::new("net", evaluator.clone())) };
         let baby = || -> Box<dyn Agent<G>> { Box::new(RandomAgent) };
@@ -542,10 +557,8 @@ impl<G: Game> Session for TypedSession<G> {
 
         let every = self.config.evaluation.every_games;
         if self.progress.games / every > games_before / every {
-            let streams = self
-                .seed
-                .purpose(&format!("evaluation at {}", self.progress.games));
-            let strength = self.measure(self.config.evaluation.pairs, streams);
+            let purpose = format!("evaluation at {}", self.progress.games);
+            let strength = self.measure(self.config.evaluation.pairs, &purpose);
             for (names, s) in STRENGTH_METRICS.iter().zip(&strength) {
                 metrics.set(names[0], s.score.score);
                 metrics.set(names[1], s.score.low);
@@ -568,9 +581,34 @@ impl<G: Game> Session for TypedSession<G> {
         Ok(())
     }
 
+    fn training_seconds(&self) -> f64 {
+        self.progress.training_seconds
+    }
+
+    fn measured_model(&self, run: &str) -> Model {
+        let progress = &self.progress;
+        let strength = self.measure(self.config.evaluation.final_pairs, "final evaluation");
+        Model {
+            card: ModelCard {
+                game: self.game.name().to_string(),
+                rules_sha256: progress.rules_sha256.clone(),
+                planes: self.game.plane_shape(),
+                net: self.config.net.clone(),
+                training: Training {
+                    run: run.to_string(),
+                    seed: self.seed.0,
+                    games: progress.games,
+                    positions: progress.positions,
+                    evaluations: progress.evaluations,
+                    seconds: progress.training_seconds,
+                },
+                strength,
+            },
+            net: self.learner.net(),
+        }
+    }
+
     fn finish(self: Box<Self>, run: &FinishedRun) -> Result<Report> {
-        let pairs = self.config.evaluation.final_pairs;
-        let strength = self.measure(pairs, self.seed.purpose("final evaluation"));
         let Progress {
             games,
             positions,
@@ -579,46 +617,26 @@ impl<G: Game> Session for TypedSession<G> {
             ..
         } = self.progress;
         let run_name = run.folder.file_name().unwrap_or(run.folder.as_os_str());
-        let model = Model {
-            card: ModelCard {
-                game: self.game.name().to_string(),
-                rules_sha256: self.progress.rules_sha256.clone(),
-                planes: self.game.plane_shape(),
-                net: self.config.net.clone(),
-                training: Training {
-                    run: run_name.to_string_lossy().into_owned(),
-                    seed: self.seed.0,
-                    games,
-                    positions,
-                    evaluations,
-                },
-                strength: strength.clone(),
-            },
-            net: self.learner.net(),
-        };
+        let model = self.measured_model(&run_name.to_string_lossy());
+        let strength = &model.card.strength;
         files::write_dir_atomically(&run.model_dir(), |directory| {
             model.save(directory)?;
             self.copy_origin(&run.folder, directory)
         })?;
+        let summary = Summary::of(&model.card);
+        let data = RunData::with_summary(&run.folder, Some(summary.clone()))?;
+        let page = runs_page(&data.name, std::slice::from_ref(&data));
+        files::write_atomically(&run.folder.join(REPORT), page.html().as_bytes())?;
         Ok(Report {
-            summary: json!({
-                "game": self.game.name(),
-                "net": self.config.net.kind.name(),
-                "seed": self.seed.0,
-                "games": games,
-                "positions": positions,
-                "evaluations": evaluations,
-                "seconds": training_seconds,
-                "strength": strength,
-            }),
+            summary: serde_json::to_value(summary).expect("plain data"),
             text: format!(
                 "{games} games and {positions} positions in {training_seconds:.1} s without \
                  matches: {:.0} games/s, {:.1} million evaluations/s\nstrength at 1 ply: {} \
                  ({} games each)",
                 games as f64 / training_seconds,
                 evaluations as f64 / training_seconds / 1e6,
-                Self::describe_strength(&strength),
-                2 * pairs
+                Self::describe_strength(strength),
+                strength[0].games
             ),
         })
     }
@@ -639,12 +657,12 @@ struct SavedRound {
     first_player_points: f64,
 }
 
-fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<()> {
+pub(super) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     let text = serde_json::to_string(value).expect("plain data");
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     let text = files::read_text(path)?;
     serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))
 }

@@ -6,6 +6,7 @@
 //! metrics.jsonl    one line a step
 //! checkpoints/     the last few states, by step
 //! model/           what was trained
+//! report.html      the result for people
 //! summary.json     the result; there once the run is finished
 //! lock             locked by the process that works here
 //! ```
@@ -33,6 +34,8 @@ pub const METRICS: &str = "metrics.jsonl";
 pub const CHECKPOINTS: &str = "checkpoints";
 /// The model folder in a run folder.
 pub const MODEL: &str = "model";
+/// The result of a run for people, as a page.
+pub const REPORT: &str = "report.html";
 /// The result of a run. It is the last file written.
 pub const SUMMARY: &str = "summary.json";
 const LOCK: &str = "lock";

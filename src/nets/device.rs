@@ -137,7 +137,7 @@ impl Compute {
         }
     }
 
-    /// Opens what was asked for. A GPU can be opened once in a process.
+    /// Opens what was asked for.
     ///
     /// # Errors
     /// If there is no such device, or it does not open.
@@ -208,6 +208,7 @@ fn numbered(number: usize) -> Result<Adapter, DeviceError> {
 #[cfg(feature = "gpu")]
 mod gpu {
     use std::pin::pin;
+    use std::sync::Mutex;
     use std::task::{Context, Poll, Waker};
 
     use burn::tensor::wgpu::{WgpuBackend, wgpu};
@@ -258,7 +259,24 @@ mod gpu {
         }
     }
 
+    /// Opens an adapter, or hands out what was opened before: burn opens each
+    /// only once in a process.
     pub(super) fn open(adapter: &Adapter) -> Result<Compute, DeviceError> {
+        static OPENED: Mutex<Vec<((String, usize), Compute)>> = Mutex::new(Vec::new());
+        let mut opened = OPENED.lock().expect("opening a device does not panic");
+        let name = format!("{} ({})", adapter.name, adapter.kind);
+        let key = (name, adapter.index_in_kind);
+        match opened.iter().find(|(known, _)| *known == key) {
+            Some((_, compute)) => Ok(compute.clone()),
+            None => {
+                let compute = open_first(adapter, key.0.clone())?;
+                opened.push((key, compute.clone()));
+                Ok(compute)
+            }
+        }
+    }
+
+    fn open_first(adapter: &Adapter, name: String) -> Result<Compute, DeviceError> {
         let index = adapter.index_in_kind;
         let kind = match adapter.kind {
             AdapterKind::Discrete => DeviceKind::DiscreteGpu(index),
@@ -277,7 +295,7 @@ mod gpu {
             })?;
         Ok(Compute {
             device,
-            name: format!("{} ({})", adapter.name, adapter.kind),
+            name,
             is_cpu: false,
         })
     }

@@ -58,6 +58,8 @@ pub struct Training {
     pub positions: u64,
     /// Network evaluations by the generator.
     pub evaluations: u64,
+    /// Wall-clock time of training, matches aside.
+    pub seconds: f64,
 }
 
 /// A score against an opponent.
