@@ -12,6 +12,7 @@
 //! - [`agents`]: who chooses moves: random, material, network
 //! - [`train`]: self-play, targets, replay, and the learner
 //! - [`arena`]: matches between agents
+//! - [`werewolf`]: the eleven-player game of Werewolf: rules, simulator, learning
 //! - [`lab`]: experiments that run in steps: configs, run folders, checkpoints, resume
 //! - [`report`]: runs laid side by side, as tables, charts and pages
 //! - [`experiments`]: the experiments themselves, one file each
@@ -44,3 +45,4 @@ pub mod report;
 pub mod search;
 pub mod stats;
 pub mod train;
+pub mod werewolf;

@@ -12,6 +12,9 @@ mod nets;
 /// Targets, self-play, learning, exactness.
 mod train;
 
+/// Rules, talk, role patterns, learning and evaluation of Werewolf.
+mod werewolf;
+
 /// The experiment runner.
 mod lab;
 

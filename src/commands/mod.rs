@@ -10,6 +10,7 @@ pub mod games;
 pub mod presets;
 pub mod report;
 pub mod train;
+pub mod werewolf;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -38,6 +39,8 @@ enum Command {
     Report(report::Args),
     /// List, show and check games.
     Games(games::Args),
+    /// Simulate Werewolf, watch games, and see what players have learned.
+    Werewolf(werewolf::Args),
     /// List the devices that networks can run on.
     Devices(devices::Args),
 }
@@ -53,6 +56,7 @@ impl Cli {
             Command::Presets(args) => presets::run(args),
             Command::Report(args) => report::run(args),
             Command::Games(args) => games::run(args),
+            Command::Werewolf(args) => werewolf::run(args),
             Command::Devices(args) => devices::run(args),
         }
     }

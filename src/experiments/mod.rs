@@ -5,8 +5,12 @@
 //! table.
 
 pub mod train_value;
+pub mod werewolf_q;
 
 use crate::lab::AnyExperiment;
 
 /// All experiments, in the order in which commands list their presets.
-pub const EXPERIMENTS: &[AnyExperiment] = &[AnyExperiment::of::<train_value::TrainValue>()];
+pub const EXPERIMENTS: &[AnyExperiment] = &[
+    AnyExperiment::of::<train_value::TrainValue>(),
+    AnyExperiment::of::<werewolf_q::WerewolfQ>(),
+];
