@@ -12,6 +12,9 @@ mod nets;
 /// Targets, self-play, learning, exactness.
 mod train;
 
+/// Minimax, alpha-beta, and that they agree.
+mod search;
+
 /// The experiment runner.
 mod lab;
 
