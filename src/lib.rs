@@ -8,8 +8,8 @@
 //! - [`game`]: what a two-player game is; perft and the conformance check
 //! - [`games`]: the games, and the one place where a name becomes a game
 //! - [`search`]: judging positions, and searching below them
-//! - [`nets`]: value networks, the devices they run on, model folders
-//! - [`agents`]: who chooses moves: random, material, network
+//! - [`nets`]: value networks, the devices they run on, model folders, shipped models
+//! - [`agents`]: who chooses moves: random, material, network, searcher; agents by name
 //! - [`train`]: self-play, targets, replay, and the learner
 //! - [`arena`]: matches between agents
 //! - [`lab`]: experiments that run in steps: configs, run folders, checkpoints, resume

@@ -7,18 +7,23 @@
 
 pub mod devices;
 pub mod games;
+pub mod play;
 pub mod presets;
 pub mod report;
+pub mod search;
 pub mod train;
 
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::{Parser, Subcommand};
 
+use crate::agents::{AgentSpec, PreparedAgent};
+use crate::game::Game;
 use crate::games::GameError;
+use crate::nets::device::Compute;
 
 /// Train, measure and play game agents.
 #[derive(Debug, Parser)]
@@ -38,6 +43,10 @@ enum Command {
     Report(report::Args),
     /// List, show and check games.
     Games(games::Args),
+    /// Play a game against an agent, in the terminal.
+    Play(play::Args),
+    /// Show what a search finds, and how many positions it visits.
+    Search(search::Args),
     /// List the devices that networks can run on.
     Devices(devices::Args),
 }
@@ -53,6 +62,8 @@ impl Cli {
             Command::Presets(args) => presets::run(args),
             Command::Report(args) => report::run(args),
             Command::Games(args) => games::run(args),
+            Command::Play(args) => play::run(args),
+            Command::Search(args) => search::run(args),
             Command::Devices(args) => devices::run(args),
         }
     }
@@ -77,6 +88,39 @@ impl UsageError {
             _ => error.into(),
         }
     }
+}
+
+/// The position that `--position` gives, or the start of the game.
+fn position_or_start<G: Game>(game: &G, text: Option<&str>) -> anyhow::Result<G::Position> {
+    match text {
+        Some(text) => game
+            .parse_position(text)
+            .with_context(|| format!("--position {text:?}"))
+            .map_err(UsageError::wrap),
+        None => Ok(game.start()),
+    }
+}
+
+/// Like [`position_or_start`], for those who need a move to make.
+fn open_position<G: Game>(game: &G, text: Option<&str>) -> anyhow::Result<G::Position> {
+    let position = position_or_start(game, text)?;
+    if game.outcome(&position).is_some() {
+        let ending = game.ending(&position);
+        let why = anyhow!("--position: the game is over there ({ending}); give one with moves");
+        return Err(UsageError::wrap(why));
+    }
+    Ok(position)
+}
+
+/// Loads an agent, onto the CPU: where single positions are judged, a GPU would only
+/// wait.
+fn prepare_agent<'a, G: Game>(
+    game: &'a G,
+    spec: &AgentSpec,
+) -> anyhow::Result<PreparedAgent<'a, G>> {
+    spec.prepare(game, &Compute::cpu())
+        .with_context(|| format!("cannot play as {spec}"))
+        .map_err(UsageError::wrap)
 }
 
 /// The person stopped the command, which is no fault. Says how to go on.
