@@ -22,7 +22,20 @@ pub struct ShippedModel {
 
 /// The shipped models. The first one of a game is what `normal` and `hard` play it
 /// with. To ship another, put its folder under `models` and add its line here.
-pub const SHIPPED: &[ShippedModel] = &[];
+pub const SHIPPED: &[ShippedModel] = &[
+    ShippedModel {
+        game: "march-blitz",
+        folder: "models/march-blitz/mlp",
+        card: include_bytes!("../../models/march-blitz/mlp/model.toml"),
+        weights: include_bytes!("../../models/march-blitz/mlp/weights.safetensors"),
+    },
+    ShippedModel {
+        game: "march-grand",
+        folder: "models/march-grand/mlp",
+        card: include_bytes!("../../models/march-grand/mlp/model.toml"),
+        weights: include_bytes!("../../models/march-grand/mlp/weights.safetensors"),
+    },
+];
 
 impl ShippedModel {
     /// The model that `game` is played with, if one is shipped.
