@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-fn tanren(arguments: &[&str]) -> Command {
+pub(crate) fn tanren(arguments: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("tanren"));
     command.args(arguments);
     // Mesa complains about its absence on every call.
@@ -17,7 +17,7 @@ fn tanren(arguments: &[&str]) -> Command {
 }
 
 /// Runs to the end; the exit code must be `code`.
-fn run(command: &mut Command, code: i32) -> (String, String) {
+pub(crate) fn run(command: &mut Command, code: i32) -> (String, String) {
     let Output {
         status,
         stdout,

@@ -15,6 +15,9 @@ mod train;
 /// Minimax, alpha-beta, and that they agree.
 mod search;
 
+/// Agents by name, matches, and the commands that need them.
+mod arena;
+
 /// The experiment runner.
 mod lab;
 

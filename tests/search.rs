@@ -5,7 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rand::seq::SliceRandom;
 use tanren::game::perft::perft;
+use tanren::game::playout::random_positions;
 use tanren::game::{Game, Value};
 use tanren::games::tree::{Tree, TreeError};
 use tanren::games::{GAMES, GameVisitor, load, with_game};
@@ -14,6 +16,7 @@ use tanren::search::{
     AlphaBeta, Evaluator, Found, Limits, MaterialEvaluator, Options, corrected, minimax,
 };
 
+use crate::cli::{run, tanren};
 use crate::games::{CRABS, WANDERERS, assert_conforms, game};
 
 /// Hashes positions to few values, so that ties, where pruning goes wrong, are
@@ -54,22 +57,12 @@ fn all_options() -> impl Iterator<Item = (Options, bool)> {
     })
 }
 
-/// A position that is not over, some random plies from the start.
-fn random_position<G: Game>(game: &G, rng: &mut Rng) -> G::Position {
-    loop {
-        let mut position = game.start();
-        for _ in 0..rng.random_range(0..game.max_plies().min(40)) {
-            let mut moves = Vec::new();
-            game.legal_moves(&position, &mut moves);
-            if moves.is_empty() {
-                break;
-            }
-            game.play_unchecked(&mut position, moves[rng.random_range(0..moves.len())]);
-        }
-        if game.outcome(&position).is_none() {
-            return position;
-        }
-    }
+/// Positions of random games, some near the start and some near the end.
+fn some_positions<G: Game>(game: &G, count: usize, rng: &mut Rng) -> Vec<G::Position> {
+    let mut positions = random_positions(game, count, rng);
+    positions.shuffle(rng);
+    positions.truncate(count);
+    positions
 }
 
 /// What the evaluator and the rules say at the end of a line.
@@ -91,8 +84,8 @@ fn value_of_line<G: Game>(
 
 fn assert_equals_minimax<G: Game>(game: &G, positions: usize, max_depth: u32) {
     let mut rng = Seed(1).stream("search test");
-    for number in 0..positions {
-        let position = random_position(game, &mut rng);
+    let positions = some_positions(game, positions, &mut rng);
+    for (number, position) in positions.into_iter().enumerate() {
         let depth = rng.random_range(1..=max_depth);
         let values = [2, 3, 50][number % 3];
         for (options, together) in all_options() {
@@ -166,8 +159,8 @@ fn one_searcher_may_search_again_and_again() {
         together: true,
     };
     let mut search = AlphaBeta::new(evaluator.clone(), Options::AGENT);
-    for round in 0..200 {
-        let position = random_position(&blitz, &mut rng);
+    let positions = some_positions(&blitz, 200, &mut rng);
+    for (round, position) in positions.into_iter().enumerate() {
         let depth = rng.random_range(1..=4);
         if round % 10 == 0 {
             search.forget();
@@ -375,4 +368,83 @@ fn limits_keep_the_last_depth_that_was_completed() {
     let found = search.search(&blitz, &start, limits);
     assert!(found.depth < 30);
     assert!(started.elapsed() < Duration::from_secs(5), "{found:?}");
+}
+
+// --- The commands ---
+
+fn json(arguments: &[&str]) -> serde_json::Value {
+    let (stdout, _) = run(tanren(arguments).arg("--json"), 0);
+    serde_json::from_str(&stdout).unwrap()
+}
+
+#[test]
+fn trees_on_the_command_line() {
+    let leaves = ["13", "8", "24", "-5", "23", "15", "-14", "-20"];
+    let tree = json(&[&["search", "tree"], &leaves[..]].concat());
+    assert_eq!(tree["value"], 13);
+    assert_eq!(tree["line"], serde_json::json!(["1", "1", "1"]));
+    assert_eq!(tree["nodes"]["minimax"], 15);
+    assert_eq!(tree["nodes"]["alpha_beta"], 14);
+    let (stdout, _) = run(
+        &mut tanren(&["search", "tree", "-3", "-1", "-2", "--branching", "3"]),
+        0,
+    );
+    assert!(stdout.contains("value  -1\nline   2"), "{stdout}");
+    for (arguments, part) in [
+        (
+            &["search", "tree", "1", "2", "3"][..],
+            "2 or 4 leaves would",
+        ),
+        (
+            &["search", "tree", "1", "--branching", "1"],
+            "accepted are 2 to 1000",
+        ),
+        (&["search", "tree", "1", "x"], "invalid value 'x'"),
+        (&["search", "tree"], "<LEAVES>..."),
+    ] {
+        let (_, stderr) = run(&mut tanren(arguments), 2);
+        assert!(stderr.contains(part), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn positions_on_the_command_line() {
+    let found = json(&["search", "position", "--depth", "4"]);
+    let depths = found["depths"].as_array().unwrap();
+    assert_eq!(depths.len(), 4);
+    assert_eq!(depths[3]["nodes"], found["nodes"]);
+    assert_eq!(found["nodes"]["minimax"], 1 + 16 + 256 + 3776 + 55574);
+    assert_eq!(found["line"].as_array().unwrap().len(), 4);
+    let count = |name: &str| found["nodes"][name].as_u64().unwrap();
+    assert!(count("ordering") < count("alpha_beta") && count("alpha_beta") < count("minimax"));
+
+    let position = "6/1K4/6/6/k5/6 w";
+    let (stdout, _) = run(
+        &mut tanren(&["search", "position", "--depth", "2", "--position", position]),
+        0,
+    );
+    assert_eq!(stdout.matches("won in 1").count(), 2, "{stdout}");
+
+    let search = ["search", "position", "--depth"];
+    for (more, part) in [
+        (&["0"][..], "0 is not in 1..=255"),
+        (&["2", "--game", "chess"], "there is no game \"chess\""),
+        (&["2", "--with", "nobody"], "there is no agent \"nobody\""),
+        (&["2", "--position", "6/6"], "--position \"6/6\""),
+        (
+            &["2", "--position", "1k4/pppppp/6/6/PPPPPP/6 w"],
+            "the game is over there (Catch)",
+        ),
+        (
+            &["2", "--position", "6/pppppp/6/6/PPPPPP/4K1 w"],
+            "has no king left",
+        ),
+        (
+            &["2", "--game", "connect-four", "--with", "hard"],
+            "no model is shipped for connect-four",
+        ),
+    ] {
+        let (_, stderr) = run(&mut tanren(&[&search[..], more].concat()), 2);
+        assert!(stderr.contains(part), "{more:?}: {stderr}");
+    }
 }

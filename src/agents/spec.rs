@@ -1,7 +1,7 @@
 //! Agents by name: how people write them, and how a name becomes an agent.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{MAIN_SEPARATOR, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -154,12 +154,13 @@ impl FromStr for AgentSpec {
     fn from_str(text: &str) -> Result<AgentSpec, AgentError> {
         let short = AGENTS.iter().find(|entry| entry.form == text);
         let long = short.and_then(|entry| entry.stands_for).unwrap_or(text);
-        let (name, effort) = split_effort(long)?;
-        let plies = |default| effort.map_or(Effort::Plies(default), |(effort, _)| effort);
+        let (name, effort_text) = split_effort(long);
+        let effort: Option<Effort> = effort_text.map(str::parse).transpose()?;
+        let plies = |default| effort.unwrap_or(Effort::Plies(default));
         match name.split_once(':') {
-            None if name == "random" => match effort {
+            None if name == "random" => match effort_text {
                 None => Ok(AgentSpec::Random),
-                Some((_, text)) => Err(AgentError::RandomEffort(text.to_string())),
+                Some(effort) => Err(AgentError::RandomEffort(effort.to_string())),
             },
             None if name == "material" => Ok(AgentSpec::Material(plies(3))),
             None if name == "model" => Ok(AgentSpec::Model(ModelSource::Shipped, plies(1))),
@@ -174,14 +175,11 @@ impl FromStr for AgentSpec {
     }
 }
 
-/// Cuts off the effort, which comes out with its text. An `@` before a path
-/// separator belongs to a path.
-fn split_effort(text: &str) -> Result<(&str, Option<(Effort, &str)>), AgentError> {
+/// Cuts off the effort. An `@` before a path separator belongs to a path.
+fn split_effort(text: &str) -> (&str, Option<&str>) {
     match text.rsplit_once('@') {
-        Some((name, effort)) if !effort.contains(['/', std::path::MAIN_SEPARATOR]) => {
-            Ok((name, Some((effort.parse()?, effort))))
-        }
-        _ => Ok((text, None)),
+        Some((name, effort)) if !effort.contains(['/', MAIN_SEPARATOR]) => (name, Some(effort)),
+        _ => (text, None),
     }
 }
 

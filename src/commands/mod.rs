@@ -7,6 +7,7 @@
 
 pub mod devices;
 pub mod games;
+pub mod r#match;
 pub mod play;
 pub mod presets;
 pub mod report;
@@ -43,6 +44,8 @@ enum Command {
     Report(report::Args),
     /// List, show and check games.
     Games(games::Args),
+    /// Play agents against each other and measure how strong they are.
+    Match(r#match::Args),
     /// Play a game against an agent, in the terminal.
     Play(play::Args),
     /// Show what a search finds, and how many positions it visits.
@@ -62,6 +65,7 @@ impl Cli {
             Command::Presets(args) => presets::run(args),
             Command::Report(args) => report::run(args),
             Command::Games(args) => games::run(args),
+            Command::Match(args) => r#match::run(args),
             Command::Play(args) => play::run(args),
             Command::Search(args) => search::run(args),
             Command::Devices(args) => devices::run(args),
