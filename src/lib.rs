@@ -4,14 +4,14 @@
 //! never those below; `tests/layers.rs` reads the list and checks it.
 //!
 //! - [`random`]: one seed, many named, independent, portable random streams
-//! - [`stats`]: proportions with intervals, Elo differences with intervals
+//! - [`stats`]: proportions and Elo differences with intervals, ratings, the SPRT
 //! - [`game`]: what a two-player game is; perft and the conformance check
 //! - [`games`]: the games, and the one place where a name becomes a game
 //! - [`search`]: judging positions, and searching below them
-//! - [`nets`]: value networks, the devices they run on, model folders
-//! - [`agents`]: who chooses moves: random, material, network
+//! - [`nets`]: value networks, the devices they run on, model folders, shipped models
+//! - [`agents`]: who chooses moves: random, material, network, searcher; agents by name
 //! - [`train`]: self-play, targets, replay, and the learner
-//! - [`arena`]: matches between agents
+//! - [`arena`]: matches and round robins between agents
 //! - [`werewolf`]: the eleven-player game of Werewolf: rules, simulator, learning
 //! - [`lab`]: experiments that run in steps: configs, run folders, checkpoints, resume
 //! - [`report`]: runs laid side by side, as tables, charts and pages

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-fn tanren(arguments: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("tanren"));
+pub(crate) fn tanren(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tanren"));
     command.args(arguments);
     // Mesa complains about its absence on every call.
     command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
@@ -17,7 +17,7 @@ fn tanren(arguments: &[&str]) -> Command {
 }
 
 /// Runs to the end; the exit code must be `code`.
-fn run(command: &mut Command, code: i32) -> (String, String) {
+pub(crate) fn run(command: &mut Command, code: i32) -> (String, String) {
     let Output {
         status,
         stdout,
@@ -135,6 +135,69 @@ fn runs_are_reported_side_by_side() {
     assert!(page.contains("<svg") && page.contains("second") && page.contains("EasyAI"));
     let (_, stderr) = run(tanren(&["report"]).arg(keep.path()), 2);
     assert!(stderr.contains("is no run folder"), "{stderr}");
+}
+
+#[test]
+fn architectures_are_compared_from_start_to_report() {
+    let (_keep, whole) = place();
+    let (stdout, _) = run(
+        tanren(&["train", "compare-smoke", "--device", "cpu", "--out"]).arg(&whole),
+        0,
+    );
+    for expected in [
+        "| network",
+        "| mlp-1",
+        "| conv-1",
+        "| residual-1",
+        "report.html",
+    ] {
+        assert!(
+            stdout.contains(expected),
+            "{expected:?} is missing in\n{stdout}"
+        );
+    }
+    let page = fs::read_to_string(whole.join("report.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("residual-1"));
+    let entrants = ["entrants/mlp-1", "entrants/conv-1", "entrants/residual-1"];
+    let (stdout, _) = run(
+        tanren(&["report"]).args(entrants.map(|entrant| whole.join(entrant))),
+        0,
+    );
+    assert!(stdout.contains("residual"), "{stdout}");
+
+    // Killed on the way and resumed, the networks are the same.
+    let (_keep, killed) = place();
+    let mut child = tanren(&[
+        "train",
+        "compare-smoke",
+        "--device",
+        "cpu",
+        "--checkpoint-seconds",
+        "0",
+        "--out",
+    ])
+    .arg(&killed)
+    .spawn()
+    .unwrap();
+    while !killed.join("checkpoints/000060").exists() {
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "the run was too fast to be killed"
+        );
+        thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    run(tanren(&["train", "--resume"]).arg(&killed), 0);
+    for entrant in entrants {
+        assert!(
+            weights(&whole.join(entrant)) == weights(&killed.join(entrant)),
+            "{entrant}"
+        );
+    }
+
+    let (_, stderr) = run(&mut tanren(&["compare", "mlp", "cnn"]), 2);
+    assert!(stderr.contains("residual"), "{stderr}");
 }
 
 #[test]

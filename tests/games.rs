@@ -19,7 +19,7 @@ use tanren::random::Seed;
 const BLITZ_START: &str = "1k4/pppppp/6/6/PPPPPP/4K1 w";
 
 /// Pieces that leap far and in all directions, so plies are limited.
-const WANDERERS: &str = r#"
+pub(crate) const WANDERERS: &str = r#"
 name = "wanderers"
 title = "Knights, elephants and machines"
 start = "nadkdan/7/7/7/7/NADKDAN w"
@@ -52,7 +52,7 @@ max_plies = 60
 "#;
 
 /// Pieces that tell left from right, on a tall board.
-const CRABS: &str = r#"
+pub(crate) const CRABS: &str = r#"
 name = "crabs"
 title = "Crabs on a tall board"
 start = "cccg/4/4/4/4/4/4/4/4/4/GCCC w"
@@ -72,11 +72,11 @@ goal = "g"
 stuck = "win"
 "#;
 
-fn game(toml: &str) -> Leaper {
+pub(crate) fn game(toml: &str) -> Leaper {
     Leaper::parse("test.toml", toml).unwrap()
 }
 
-fn assert_conforms<G: Game>(game: &G, games: usize) -> Report {
+pub(crate) fn assert_conforms<G: Game>(game: &G, games: usize) -> Report {
     let report = conformance::check(game, games, &mut Seed(1).stream("test"));
     let failures: Vec<String> = report.failures.iter().map(|f| f.to_string()).collect();
     assert!(failures.is_empty(), "{}: {failures:#?}", game.name());

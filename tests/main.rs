@@ -12,6 +12,12 @@ mod nets;
 /// Targets, self-play, learning, exactness.
 mod train;
 
+/// Minimax, alpha-beta, and that they agree.
+mod search;
+
+/// Agents by name, matches, and the commands that need them.
+mod arena;
+
 /// Rules, talk, role patterns, learning and evaluation of Werewolf.
 mod werewolf;
 

@@ -2,9 +2,13 @@
 
 mod material;
 mod network;
+mod searcher;
+mod spec;
 
 pub use material::MaterialAgent;
 pub use network::NetworkAgent;
+pub use searcher::SearchAgent;
+pub use spec::{AGENTS, AgentError, AgentSpec, Effort, Entry, ModelSource, PreparedAgent};
 
 use crate::game::Game;
 use crate::random::{Rng, RngExt};

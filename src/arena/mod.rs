@@ -1,6 +1,7 @@
-//! Matches between two agents, in colour-swapped pairs from random openings.
+//! Matches between agents, in colour-swapped pairs from random openings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::{Range, RangeInclusive};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -8,11 +9,14 @@ use serde::Serialize;
 use crate::agents::Agent;
 use crate::game::{Game, Outcome, Side};
 use crate::random::{Rng, RngExt, Streams, mix};
-use crate::stats::PairResults;
+use crate::stats::{PairResults, Pairing, Sprt};
 
 /// Random plies at the start of a game of a match: enough for games to differ,
 /// few enough to leave the game open.
-const OPENING_PLIES: std::ops::RangeInclusive<u32> = 2..=4;
+const OPENING_PLIES: RangeInclusive<u32> = 2..=4;
+
+/// Pairs played between two looks at the result: enough to keep many cores busy.
+const PAIRS_AT_ONCE: u64 = 64;
 
 /// Makes a fresh agent: each thread plays with its own.
 pub type AgentFactory<'a, G> = dyn Fn() -> Box<dyn Agent<G>> + Sync + 'a;
@@ -24,10 +28,10 @@ pub struct MatchResult {
     pub pairs: PairResults,
     /// Games won, drawn and lost by the first contestant.
     pub wins_draws_losses: [u64; 3],
+    /// The same, by what ended the games, in the game's own words.
+    pub endings: BTreeMap<String, [u64; 3]>,
     /// Number of different games, by their moves.
     pub distinct_games: u64,
-    /// Games by what ended them, in the game's own words.
-    pub endings: BTreeMap<String, u64>,
     /// Games won by the player who moved first; draws count half.
     pub first_player_points: f64,
     /// Plies of all games.
@@ -38,6 +42,12 @@ impl MatchResult {
     /// Number of games.
     pub fn games(&self) -> u64 {
         2 * self.pairs.pairs()
+    }
+
+    /// Whether so many games repeat others that intervals, which take games to be
+    /// independent, are too narrow.
+    pub fn repeats_itself(&self) -> bool {
+        10 * self.distinct_games < 9 * self.games()
     }
 }
 
@@ -50,38 +60,82 @@ struct Record {
     fingerprint: u64,
 }
 
-/// Plays `pairs` pairs on all cores. Each pair has one random opening and is
-/// played with both colours; its randomness is stream (`number`, pair) of
-/// `streams`, so that the number of threads does not matter.
-pub fn play_match<G: Game>(
-    game: &G,
-    contestants: [&AgentFactory<G>; 2],
-    pairs: u64,
+/// A match that can be played on and on. Each pair of games has one random opening
+/// and is played with both colours; its randomness is the stream (`number`, pair) of
+/// the match's streams, so that the number of threads does not matter, nor in how
+/// many goes it is played.
+pub struct Match<'a, G: Game> {
+    game: &'a G,
+    contestants: [&'a AgentFactory<'a, G>; 2],
     streams: Streams,
     number: u64,
-) -> MatchResult {
-    let records: Vec<[Record; 2]> = (0..pairs)
-        .into_par_iter()
-        .map_init(
-            || contestants.map(|make| make()),
-            |agents, pair| {
-                let mut rng = streams.stream(number, pair);
-                let opening = random_opening(game, &mut rng);
-                let [first, second] = agents;
-                [
-                    play_game(game, &opening, [first, second], &mut rng),
-                    play_game(game, &opening, [second, first], &mut rng),
-                ]
-            },
-        )
-        .collect();
-    tally(&records)
+    result: MatchResult,
+    fingerprints: HashSet<u64>,
 }
 
-fn tally(records: &[[Record; 2]]) -> MatchResult {
-    let mut result = MatchResult::default();
-    let mut fingerprints = std::collections::HashSet::new();
-    for pair in records {
+impl<'a, G: Game> Match<'a, G> {
+    /// A match of which nothing has been played.
+    pub fn new(
+        game: &'a G,
+        contestants: [&'a AgentFactory<'a, G>; 2],
+        streams: Streams,
+        number: u64,
+    ) -> Match<'a, G> {
+        Match {
+            game,
+            contestants,
+            streams,
+            number,
+            result: MatchResult::default(),
+            fingerprints: HashSet::new(),
+        }
+    }
+
+    /// Plays until there are `pairs` pairs, or until the test has an answer. Shows
+    /// the result so far now and then.
+    pub fn play(
+        mut self,
+        pairs: u64,
+        test: Option<&Sprt>,
+        mut watch: impl FnMut(&MatchResult),
+    ) -> MatchResult {
+        let mut played = 0;
+        let has_answer =
+            |results: &PairResults| test.is_some_and(|test| test.decision(results).is_some());
+        while played < pairs && !has_answer(&self.result.pairs) {
+            let next = pairs.min(played + PAIRS_AT_ONCE);
+            self.play_pairs(played..next);
+            played = next;
+            watch(&self.result);
+        }
+        self.result
+    }
+
+    /// Plays these pairs on all cores.
+    fn play_pairs(&mut self, pairs: Range<u64>) {
+        let records: Vec<[Record; 2]> = pairs
+            .into_par_iter()
+            .map_init(
+                || self.contestants.map(|make| make()),
+                |agents, pair| {
+                    let mut rng = self.streams.stream(self.number, pair);
+                    let opening = random_opening(self.game, &mut rng);
+                    let [first, second] = agents;
+                    [
+                        play_game(self.game, &opening, [first, second], &mut rng),
+                        play_game(self.game, &opening, [second, first], &mut rng),
+                    ]
+                },
+            )
+            .collect();
+        for pair in &records {
+            self.add_pair(pair);
+        }
+        self.result.distinct_games = self.fingerprints.len() as u64;
+    }
+
+    fn add_pair(&mut self, pair: &[Record; 2]) {
+        let result = &mut self.result;
         let mut half_points = 0;
         for (record, own_side) in pair.iter().zip(Side::ALL) {
             let points = match record.outcome {
@@ -90,20 +144,57 @@ fn tally(records: &[[Record; 2]]) -> MatchResult {
                 Outcome::Win(_) => 0,
             };
             half_points += points;
+            let ending = result.endings.entry(record.ending.to_string());
+            ending.or_default()[2 - points] += 1;
             result.wins_draws_losses[2 - points] += 1;
             result.first_player_points += match record.outcome {
                 Outcome::Win(Side::First) => 1.0,
                 Outcome::Win(Side::Second) => 0.0,
                 Outcome::Draw => 0.5,
             };
-            *result.endings.entry(record.ending.to_string()).or_default() += 1;
             result.plies += record.plies;
-            fingerprints.insert(record.fingerprint);
+            self.fingerprints.insert(record.fingerprint);
         }
         result.pairs.add(half_points);
     }
-    result.distinct_games = fingerprints.len() as u64;
-    result
+}
+
+/// Plays `pairs` pairs, see [`Match`].
+pub fn play_match<G: Game>(
+    game: &G,
+    contestants: [&AgentFactory<G>; 2],
+    pairs: u64,
+    streams: Streams,
+    number: u64,
+) -> MatchResult {
+    Match::new(game, contestants, streams, number).play(pairs, None, |_| {})
+}
+
+/// Lets everybody play everybody. Returns the matches in the order (0, 1), (0, 2),
+/// ..., each with what it gave. Shows the number of pairs played in all now and then.
+pub fn round_robin<G: Game>(
+    game: &G,
+    contestants: &[&AgentFactory<G>],
+    pairs: u64,
+    streams: Streams,
+    mut watch: impl FnMut(u64),
+) -> Vec<(Pairing, MatchResult)> {
+    let count = contestants.len();
+    let schedule = (0..count).flat_map(|a| (a + 1..count).map(move |b| [a, b]));
+    (0..)
+        .zip(schedule)
+        .map(|(number, pairing)| {
+            let both = pairing.map(|contestant| contestants[contestant]);
+            let result = Match::new(game, both, streams, number).play(pairs, None, |so_far| {
+                watch(number * pairs + so_far.pairs.pairs())
+            });
+            let pairing = Pairing {
+                contestants: pairing,
+                results: result.pairs,
+            };
+            (pairing, result)
+        })
+        .collect()
 }
 
 /// Moves of a random opening after which the game is not over.

@@ -416,13 +416,7 @@ impl GameVisitor for Perft {
     type Output = anyhow::Result<Vec<u64>>;
 
     fn visit<G: Game>(self, game: Arc<G>) -> anyhow::Result<Vec<u64>> {
-        let position = match &self.position {
-            Some(text) => game
-                .parse_position(text)
-                .with_context(|| format!("--position {text:?}"))
-                .map_err(UsageError::wrap)?,
-            None => game.start(),
-        };
+        let position = super::position_or_start(&*game, self.position.as_deref())?;
         Ok(perft::perft(&*game, &position, self.depth))
     }
 }

@@ -5,10 +5,14 @@
 //! standard error. Exit codes: 0 for success, 1 for a failure, 2 for a usage
 //! error, 130 for a run that was stopped by a signal.
 
+pub mod compare;
 pub mod devices;
 pub mod games;
+pub mod r#match;
+pub mod play;
 pub mod presets;
 pub mod report;
+pub mod search;
 pub mod train;
 pub mod werewolf;
 
@@ -16,10 +20,13 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::{Parser, Subcommand};
 
+use crate::agents::{AgentSpec, PreparedAgent};
+use crate::game::Game;
 use crate::games::GameError;
+use crate::nets::device::Compute;
 
 /// Train, measure and play game agents.
 #[derive(Debug, Parser)]
@@ -33,12 +40,20 @@ pub struct Cli {
 enum Command {
     /// Run an experiment, such as training a network, or go on with one.
     Train(train::Args),
+    /// Train architectures at an equal budget and play them off.
+    Compare(compare::Args),
     /// List the built-in configurations, or show one.
     Presets(presets::Args),
     /// Lay runs side by side: a table, and a page with learning curves.
     Report(report::Args),
     /// List, show and check games.
     Games(games::Args),
+    /// Play agents against each other and measure how strong they are.
+    Match(r#match::Args),
+    /// Play a game against an agent, in the terminal.
+    Play(play::Args),
+    /// Show what a search finds, and how many positions it visits.
+    Search(search::Args),
     /// Simulate Werewolf, watch games, and see what players have learned.
     Werewolf(werewolf::Args),
     /// List the devices that networks can run on.
@@ -49,13 +64,17 @@ impl Cli {
     /// Does what the command line says.
     ///
     /// # Errors
-    /// Whatever went wrong; [`report`] tells the person.
+    /// Whatever went wrong; [`report()`] tells the person.
     pub fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Train(args) => train::run(args),
+            Command::Compare(args) => compare::run(args),
             Command::Presets(args) => presets::run(args),
             Command::Report(args) => report::run(args),
             Command::Games(args) => games::run(args),
+            Command::Match(args) => r#match::run(args),
+            Command::Play(args) => play::run(args),
+            Command::Search(args) => search::run(args),
             Command::Werewolf(args) => werewolf::run(args),
             Command::Devices(args) => devices::run(args),
         }
@@ -81,6 +100,39 @@ impl UsageError {
             _ => error.into(),
         }
     }
+}
+
+/// The position that `--position` gives, or the start of the game.
+fn position_or_start<G: Game>(game: &G, text: Option<&str>) -> anyhow::Result<G::Position> {
+    match text {
+        Some(text) => game
+            .parse_position(text)
+            .with_context(|| format!("--position {text:?}"))
+            .map_err(UsageError::wrap),
+        None => Ok(game.start()),
+    }
+}
+
+/// Like [`position_or_start`], for those who need a move to make.
+fn open_position<G: Game>(game: &G, text: Option<&str>) -> anyhow::Result<G::Position> {
+    let position = position_or_start(game, text)?;
+    if game.outcome(&position).is_some() {
+        let ending = game.ending(&position);
+        let why = anyhow!("--position: the game is over there ({ending}); give one with moves");
+        return Err(UsageError::wrap(why));
+    }
+    Ok(position)
+}
+
+/// Loads an agent, onto the CPU: where single positions are judged, a GPU would only
+/// wait.
+fn prepare_agent<'a, G: Game>(
+    game: &'a G,
+    spec: &AgentSpec,
+) -> anyhow::Result<PreparedAgent<'a, G>> {
+    spec.prepare(game, &Compute::cpu())
+        .with_context(|| format!("cannot play as {spec}"))
+        .map_err(UsageError::wrap)
 }
 
 /// The person stopped the command, which is no fault. Says how to go on.

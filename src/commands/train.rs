@@ -25,9 +25,20 @@ pub struct Args {
     #[arg(default_value = "march-blitz")]
     config: String,
 
+    /// Go on with the run in this folder.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set", "seed", "out"])]
+    resume: Option<PathBuf>,
+
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Arguments of every command that runs an experiment.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
     /// Override a key of the configuration, for example `--set net.kind=conv`.
     #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    pub(super) set: Vec<String>,
 
     /// auto, cpu, gpu, or gpu:N for the N-th of `tanren devices` [default: auto,
     /// or as before with --resume].
@@ -41,10 +52,6 @@ pub struct Args {
     /// The run folder [default: runs/CONFIG-1, or the next number that is free].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-
-    /// Go on with the run in this folder.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set", "seed", "out"])]
-    resume: Option<PathBuf>,
 
     /// Save at least this often. Does not influence results.
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
@@ -65,6 +72,16 @@ pub struct Args {
 /// A usage error if the configuration or a folder is not what it should be,
 /// [`Interrupted`] after a signal, otherwise what made the run fail.
 pub fn run(args: Args) -> anyhow::Result<()> {
+    run_experiment(&args.config, args.resume, args.run)
+}
+
+/// Starts the run of a configuration, or goes on with the one in `resume`, and
+/// prints what comes of it.
+pub(super) fn run_experiment(
+    config: &str,
+    resume: Option<PathBuf>,
+    args: RunArgs,
+) -> anyhow::Result<()> {
     stop_on_signal()?;
     if let Some(threads) = args.threads {
         rayon::ThreadPoolBuilder::new()
@@ -77,7 +94,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     } else {
         Progress::on_stderr()
     };
-    let mut folder = open(args)?;
+    let mut folder = open(config, resume, args)?;
     if folder.is_finished() {
         print(format_args!(
             "{} is finished already",
@@ -112,7 +129,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 }
 
 /// The folder of the new run, or of the one to go on with.
-fn open(args: Args) -> anyhow::Result<RunFolder> {
+fn open(config: &str, resume: Option<PathBuf>, args: RunArgs) -> anyhow::Result<RunFolder> {
     if let Some(device) = &args.device {
         // Before there is a run folder: a missing device should leave nothing behind.
         device
@@ -120,14 +137,14 @@ fn open(args: Args) -> anyhow::Result<RunFolder> {
             .map_err(UsageError::wrap)?
             .adapter()?;
     }
-    if let Some(path) = args.resume {
+    if let Some(path) = resume {
         let mut folder = RunFolder::open(&path, EXPERIMENTS).map_err(blame)?;
         if let Some(device) = args.device {
             folder.set_device(device);
         }
         return Ok(folder);
     }
-    let config = config::resolve(EXPERIMENTS, &args.config, &args.set).map_err(UsageError::wrap)?;
+    let config = config::resolve(EXPERIMENTS, config, &args.set).map_err(UsageError::wrap)?;
     let device = args.device.unwrap_or_else(|| "auto".to_string());
     let setup = Setup {
         seed: args.seed,

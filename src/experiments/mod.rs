@@ -4,6 +4,7 @@
 //! own and add its line to [`EXPERIMENTS`]; commands and tests loop over the
 //! table.
 
+pub mod compare_nets;
 pub mod train_value;
 pub mod werewolf_q;
 
@@ -12,5 +13,6 @@ use crate::lab::AnyExperiment;
 /// All experiments, in the order in which commands list their presets.
 pub const EXPERIMENTS: &[AnyExperiment] = &[
     AnyExperiment::of::<train_value::TrainValue>(),
+    AnyExperiment::of::<compare_nets::CompareNets>(),
     AnyExperiment::of::<werewolf_q::WerewolfQ>(),
 ];

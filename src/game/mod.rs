@@ -220,6 +220,12 @@ pub trait Game: Send + Sync + 'static {
     /// May panic if the game is not over.
     fn ending(&self, position: &Self::Position) -> &'static str;
 
+    /// Whether a legal move takes an enemy piece. Searches try such moves early; a
+    /// game without captures need not say anything.
+    fn is_capture(&self, _position: &Self::Position, _mv: Self::Move) -> bool {
+        false
+    }
+
     /// Piece count of the side to move less the opponent's, in the game's own
     /// units. EasyAI plays by it.
     fn material(&self, position: &Self::Position) -> i32;

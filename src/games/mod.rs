@@ -6,6 +6,7 @@
 mod board_text;
 pub mod connect_four;
 pub mod leaper;
+pub mod tree;
 
 use std::path::MAIN_SEPARATOR;
 use std::sync::Arc;

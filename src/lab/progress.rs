@@ -51,7 +51,7 @@ impl Progress {
 
     /// Starts the display of a run of `steps` steps, of which `done` are done in
     /// `elapsed`.
-    pub(super) fn begin(&mut self, done: u64, steps: u64, elapsed: Duration) {
+    pub fn begin(&mut self, done: u64, steps: u64, elapsed: Duration) {
         match &mut self.0 {
             Display::Bar(bar) => {
                 let style = "{bar:30} {pos}/{len} [{elapsed} < {eta}] {msg}";
@@ -71,7 +71,7 @@ impl Progress {
     }
 
     /// Shows that `step` steps are done.
-    pub(super) fn update(&mut self, step: u64, status: Option<String>) {
+    pub fn update(&mut self, step: u64, status: Option<String>) {
         match &mut self.0 {
             Display::Bar(bar) => {
                 bar.set_position(step);
@@ -94,7 +94,7 @@ impl Progress {
     }
 
     /// Prints a warning, even if everything else is unwanted.
-    pub(super) fn warn(&self, text: &str) {
+    pub fn warn(&self, text: &str) {
         let text = format!("warning: {text}");
         match &self.0 {
             Display::Bar(bar) => bar.suspend(|| print(&text)),

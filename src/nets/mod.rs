@@ -8,6 +8,7 @@
 pub mod device;
 pub mod init;
 pub mod model;
+pub mod shipped;
 pub mod sparse;
 
 mod conv;

@@ -1,4 +1,19 @@
 //! Judging positions in batches, and searching below them.
+//!
+//! [`minimax()`] is the plain definition and the oracle of the tests; [`AlphaBeta`]
+//! finds the same with a small part of the work. Both look a fixed number of plies
+//! ahead and then ask an [`Evaluator`].
+
+mod alpha_beta;
+mod history;
+mod material;
+mod minimax;
+mod score;
+mod table;
+
+pub use alpha_beta::{AlphaBeta, Limits, Options};
+pub use material::MaterialEvaluator;
+pub use minimax::minimax;
 
 use crate::game::{Game, Value, children};
 use crate::random::{Rng, RngExt};
@@ -25,6 +40,51 @@ pub trait Evaluator<G: Game>: Send {
         children(game, parent, moves, &mut positions);
         self.evaluate(game, &positions, values);
     }
+
+    /// Whether judging all children of a position at once costs much less than one
+    /// after the other. A search then does so above its last ply; otherwise it
+    /// stops at the first child that refutes the position.
+    fn judges_siblings_together(&self) -> bool {
+        true
+    }
+}
+
+impl<G: Game, E: Evaluator<G> + ?Sized> Evaluator<G> for Box<E> {
+    fn evaluate(&mut self, game: &G, positions: &[G::Position], values: &mut Vec<Value>) {
+        (**self).evaluate(game, positions, values);
+    }
+
+    fn evaluate_children(
+        &mut self,
+        game: &G,
+        parent: &G::Position,
+        moves: &[G::Move],
+        values: &mut Vec<Value>,
+    ) {
+        (**self).evaluate_children(game, parent, moves, values);
+    }
+
+    fn judges_siblings_together(&self) -> bool {
+        (**self).judges_siblings_together()
+    }
+}
+
+/// What a search found out about a position.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found<M> {
+    /// The value for the side to move, if both sides play their best within the
+    /// depth: [`Value::WIN`] or [`Value::LOSS`] if that ends the game, otherwise
+    /// the evaluator's judgement of where it leads.
+    pub value: Value,
+    /// In how many plies the game is then won or lost, if the search saw that. An
+    /// upper bound if the search did not care for sooner wins.
+    pub decided_in_plies: Option<u32>,
+    /// The moves that lead there, in the order of the rules; never empty.
+    pub best: Vec<M>,
+    /// How far the search looked, in plies.
+    pub depth: u32,
+    /// Positions visited, the first one and evaluated ones included.
+    pub nodes: u64,
 }
 
 /// f~: the rules' judgement of a finished position, else `value`, both for the

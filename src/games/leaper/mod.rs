@@ -386,6 +386,10 @@ impl Game for Leaper {
         }
     }
 
+    fn is_capture(&self, position: &Position, mv: Move) -> bool {
+        position.sides[position.to_move.other().index()] >> mv.to & 1 == 1
+    }
+
     fn material(&self, position: &Position) -> i32 {
         let count = |side, kind| position.pieces(side, kind).count_ones() as i32;
         let (mover, opponent) = (position.to_move, position.to_move.other());
@@ -475,7 +479,7 @@ impl Game for Leaper {
             .removed
             .push(self.feature(side, mover, moving, from));
         changes.added.push(self.feature(side, mover, moving, to));
-        if position.sides[opponent.index()] >> to & 1 == 1 {
+        if self.is_capture(position, mv) {
             let captured = self.kind_on(position, mv.to);
             changes
                 .removed

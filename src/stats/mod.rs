@@ -3,6 +3,14 @@
 //! A strength is never a bare number here: everything carries the 95% interval
 //! that its sample size allows.
 
+mod elo;
+mod ratings;
+mod sprt;
+
+pub use elo::{Elo, elo_of_score, score_of_elo};
+pub use ratings::{Pairing, ratings};
+pub use sprt::{Hypothesis, Sprt};
+
 use serde::{Deserialize, Serialize};
 
 /// Two-sided 95% quantile of the standard normal distribution.
@@ -80,32 +88,37 @@ impl PairResults {
 
     /// Share of the points made by the first contestant, with a 95% interval.
     ///
-    /// The interval is Wilson's, with as many effective trials as independent
-    /// games would need for the variance seen between pairs. Where that variance
-    /// is zero (all pairs alike) each pair counts as one trial.
+    /// The interval is Wilson's, for [`PairResults::independent_games`] trials.
     ///
     /// # Panics
     /// If there is no pair.
     pub fn score(&self) -> Proportion {
-        let pairs = self.pairs() as f64;
-        assert!(pairs > 0.0, "a score needs at least one pair");
-        let share = |half_points: usize| half_points as f64 / 4.0;
-        let mean = |f: &dyn Fn(f64) -> f64| -> f64 {
-            self.counts
-                .iter()
-                .enumerate()
-                .map(|(i, &n)| n as f64 * f(share(i)))
-                .sum::<f64>()
-                / pairs
-        };
-        let score = mean(&|x| x);
-        let variance = mean(&|x| (x - score).powi(2));
-        let trials = if variance > 0.0 {
-            pairs * score * (1.0 - score) / variance
+        let trials = self.independent_games();
+        Proportion::wilson(self.mean(|share| share) * trials, trials)
+    }
+
+    /// As many independent games, won or lost, as would give the variance seen
+    /// between pairs. Where that variance is zero (all pairs alike) each pair counts
+    /// as one game.
+    ///
+    /// # Panics
+    /// If there is no pair.
+    pub fn independent_games(&self) -> f64 {
+        assert!(self.pairs() > 0, "a score needs at least one pair");
+        let score = self.mean(|share| share);
+        let variance = self.mean(|share| (share - score).powi(2));
+        if variance > 0.0 {
+            self.pairs() as f64 * score * (1.0 - score) / variance
         } else {
-            pairs
-        };
-        Proportion::wilson(score * trials, trials)
+            self.pairs() as f64
+        }
+    }
+
+    /// Mean over the pairs of a function of the share of points made.
+    fn mean(&self, f: impl Fn(f64) -> f64) -> f64 {
+        let terms = self.counts.iter().enumerate();
+        let sum: f64 = terms.map(|(i, &n)| n as f64 * f(i as f64 / 4.0)).sum();
+        sum / self.pairs() as f64
     }
 }
 
