@@ -201,6 +201,48 @@ fn architectures_are_compared_from_start_to_report() {
 }
 
 #[test]
+fn werewolf_from_simulation_to_table() {
+    let (stdout, _) = run(
+        &mut tanren(&["werewolf", "simulate", "--games", "200000", "--json"]),
+        0,
+    );
+    let result: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let number = |key: &str| result[key].as_f64().unwrap();
+    assert_eq!(number("games"), 200_000.0);
+    // Exactly 36.2701% by recursion; four standard errors are 0.43 points.
+    assert!((number("village") - 0.362_701).abs() < 0.0043, "{stdout}");
+
+    let (_keep, run_dir) = place();
+    run(
+        tanren(&["train", "werewolf-smoke", "--out"]).arg(&run_dir),
+        0,
+    );
+    let (stdout, _) = run(
+        tanren(&["werewolf", "table", "--games", "200", "--no-references"]).arg(&run_dir),
+        0,
+    );
+    for expected in ["paper, player O", "player N", "O less N", "company"] {
+        assert!(
+            stdout.contains(expected),
+            "{expected:?} is missing in\n{stdout}"
+        );
+    }
+    let (stdout, _) = run(
+        tanren(&["werewolf", "explain", "--role", "seer"]).arg(&run_dir),
+        0,
+    );
+    assert!(stdout.contains("Coming out as the seer"), "{stdout}");
+    let (stdout, _) = run(
+        tanren(&["werewolf", "watch", "--seed", "3", "--run"]).arg(&run_dir),
+        0,
+    );
+    assert!(
+        stdout.contains("Day 0") && stdout.contains("win"),
+        "{stdout}"
+    );
+}
+
+#[test]
 fn threads_do_not_matter_and_seeds_do() {
     for net in ["mlp", "conv"] {
         let weights_with = |more: &[&str]| {

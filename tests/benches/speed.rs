@@ -5,6 +5,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 
+use tanren::experiments::EXPERIMENTS;
 use tanren::game::playout::random_positions;
 use tanren::game::{Game, children, perft};
 use tanren::games::leaper::{Leaper, Position, slow};
@@ -17,6 +18,10 @@ use tanren::search::Evaluator;
 use tanren::train::learner::{Learner, LearningConfig, Optimizer};
 use tanren::train::replay::{ReplayConfig, Samples};
 use tanren::train::selfplay::{Generator, Pairing, Player, SelfPlayConfig};
+use tanren::werewolf::config::Config;
+use tanren::werewolf::population::Environment;
+use tanren::werewolf::rules::Rules;
+use tanren::werewolf::simulator::{Simulator, Uniform};
 
 fn blitz() -> Leaper {
     let game = tanren::games::load("march-blitz").expect("a built-in game");
@@ -177,5 +182,48 @@ fn generation(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, rules, evaluation, learning, generation);
+fn werewolf(criterion: &mut Criterion) {
+    const GAMES: u64 = 1_000;
+    let mut group = criterion.benchmark_group("Werewolf, 1000 games, one thread");
+    group
+        .throughput(Throughput::Elements(GAMES))
+        .sample_size(10);
+    let simulator = Simulator::new(Rules::paper2015());
+    let mut rng = Seed(1).stream("werewolf");
+    group.bench_function("random, no talk", |b| {
+        b.iter(|| {
+            (0..GAMES)
+                .map(|_| simulator.play(&mut Uniform::<false>, &mut rng).1)
+                .last()
+        });
+    });
+    group.bench_function("random, with talk", |b| {
+        b.iter(|| {
+            (0..GAMES)
+                .map(|_| simulator.play(&mut Uniform::<true>, &mut rng).1)
+                .last()
+        });
+    });
+    let preset = tanren::lab::config::preset(EXPERIMENTS, "werewolf-paper").expect("a preset");
+    let mut keys: toml::Table = preset.toml.parse().expect("presets are TOML");
+    keys.remove("experiment");
+    let config: Config = keys.try_into().expect("a complete preset");
+    let mut environment = Environment::shared(&config, &simulator.rules);
+    let streams = Seed(1).purpose("werewolf");
+    group.bench_function("learning", |b| {
+        b.iter(|| {
+            environment.learn(
+                &simulator,
+                &config,
+                config.single_rate(),
+                streams,
+                0,
+                0..GAMES,
+            )
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, rules, evaluation, learning, generation, werewolf);
 criterion_main!(benches);
