@@ -442,7 +442,11 @@ fn the_gpu_learns_what_the_cpu_learns() {
                 &net,
             ];
             let mut command = tanren(&["train", "smoke", "--device", device, "--out"]);
-            run(command.arg(&run_dir).args(size), 0);
+            let (_, stderr) = run(command.arg(&run_dir).args(size), 0);
+            assert_eq!(
+                stderr.contains("relative errors against the CPU"),
+                device == "gpu"
+            );
             let metrics = fs::read_to_string(run_dir.join("metrics.jsonl")).unwrap();
             let last: serde_json::Value =
                 serde_json::from_str(metrics.lines().last().unwrap()).unwrap();

@@ -18,6 +18,7 @@ use tanren::random::{RngExt, Seed};
 use tanren::search::Evaluator;
 use tanren::train::learner::{Learner, LearningConfig, Optimizer};
 use tanren::train::replay::{ReplayConfig, Samples};
+use tanren::train::self_check::{SelfCheck, self_check};
 
 pub fn small_net(kind: NetKind) -> NetConfig {
     NetConfig {
@@ -133,6 +134,28 @@ fn every_architecture_overfits_one_batch_on_every_game() {
             assert!(after < 0.1 * before, "{} on {}: {before} to {after}", kind.name(), game.name());
         }
     });
+}
+
+#[test]
+fn the_cpu_passes_its_own_check_exactly() {
+    struct Check;
+    impl GameVisitor for Check {
+        type Output = ();
+        fn visit<G: Game>(self, game: Arc<G>) {
+            for kind in NetKind::ALL {
+                let check = self_check(&*game, &small_net(kind), &Compute::cpu());
+                assert_eq!(
+                    check,
+                    SelfCheck {
+                        values: 0.0,
+                        loss: 0.0,
+                        gradients: 0.0
+                    }
+                );
+            }
+        }
+    }
+    with_game("march-blitz", Check).unwrap();
 }
 
 #[test]

@@ -566,28 +566,29 @@ impl CompareNets {
             "Elo with 95% intervals, BabyAI = 0; equal time is {} ms for each move.",
             self.config.playoff.move_milliseconds
         ));
-        let charts: [(&str, &[PairResults], fn(&Row) -> Elo); 2] = [
-            ("Elo at 1 ply", &self.played.one_ply, |row| row.elo_one_ply),
+        let elos = |of: fn(&Row) -> Elo| rows.iter().map(of).collect::<Vec<_>>();
+        for (title, played, elos) in [
+            (
+                "Elo at 1 ply",
+                &self.played.one_ply,
+                elos(|row| row.elo_one_ply),
+            ),
             (
                 "Elo at equal time for each move",
                 &self.played.timed,
-                |row| row.elo_timed,
+                elos(|row| row.elo_timed),
             ),
-        ];
-        for (title, played, elo_of) in charts {
-            let references = REFERENCES.iter().zip(self.ratings(played));
-            let references = references.map(|(name, elo)| (name.to_string(), elo));
-            let entrants = rows.iter().map(|row| (row.name.clone(), elo_of(row)));
-            let rated = references
+        ] {
+            let references = REFERENCES
+                .map(str::to_string)
+                .into_iter()
+                .zip(self.ratings(played));
+            let entrants = rows.iter().map(|row| row.name.clone()).zip(elos);
+            let rated: Vec<_> = references
                 .chain(entrants)
-                .map(|(name, Elo { elo, low, high })| Rated {
-                    name,
-                    elo,
-                    low,
-                    high,
-                });
-            page.heading(title)
-                .chart(&elo_chart(&rated.collect::<Vec<_>>()));
+                .map(|(name, elo)| Rated { name, elo })
+                .collect();
+            page.heading(title).chart(&elo_chart(&rated));
         }
         for (x, label) in [
             ("games", "games of self-play"),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use burn::module::Module;
 use serde::{Deserialize, Serialize};
 
 use crate::agents::{Agent, MaterialAgent, NetworkAgent, RandomAgent};
@@ -28,6 +29,7 @@ use crate::report::{RunData, Summary, runs_page};
 use crate::search::Evaluator;
 use crate::train::learner::{Learner, LearningConfig};
 use crate::train::replay::Samples;
+use crate::train::self_check::{SelfCheck, self_check};
 use crate::train::selfplay::{Generator, Round, SelfPlayConfig};
 
 /// What to train, and how.
@@ -174,7 +176,7 @@ impl Experiment for TrainValue {
             seed: Seed(setup.seed),
             compute,
         };
-        Ok(TrainValue(with_game(&config.game, start)?))
+        Ok(TrainValue(with_game(&config.game, start)??))
     }
 
     fn load(config: &TrainValueConfig, setup: &Setup, directory: &Path) -> Result<TrainValue> {
@@ -234,16 +236,24 @@ struct Start {
 }
 
 impl GameVisitor for Start {
-    type Output = Box<dyn Session>;
+    type Output = Result<Box<dyn Session>>;
 
-    fn visit<G: Game>(self, game: Arc<G>) -> Box<dyn Session> {
+    fn visit<G: Game>(self, game: Arc<G>) -> Result<Box<dyn Session>> {
         let Start {
             config,
             seed,
             compute,
         } = self;
+        let check = (!compute.is_cpu).then(|| self_check(&*game, &config.net, &compute));
+        if let Some(check) = check {
+            let name = &compute.name;
+            ensure!(
+                check.passed(),
+                "{name} computes wrong numbers; use --device cpu ({check})"
+            );
+        }
         let learner = Learner::new(&*game, &config.net, &config.learning, compute, seed);
-        Box::new(TypedSession {
+        Ok(Box::new(TypedSession {
             probe: probe_positions(&*game, &mut seed.stream("probe")),
             progress: Progress {
                 rules_sha256: rules_sha256(&*game),
@@ -257,8 +267,9 @@ impl GameVisitor for Start {
             config,
             seed,
             learner,
+            check,
             next: None,
-        })
+        }))
     }
 }
 
@@ -282,6 +293,8 @@ struct TypedSession<G: Game> {
     config: TrainValueConfig,
     seed: Seed,
     learner: Learner,
+    /// Of a device that is not the CPU.
+    check: Option<SelfCheck>,
     progress: Progress,
     /// A round that has been generated and not been learned yet.
     next: Option<Round>,
@@ -496,10 +509,12 @@ impl<G: Game> Session for TypedSession<G> {
     }
 
     fn describe(&self) -> String {
-        use burn::module::Module;
         let net = self.learner.net();
+        let check = self
+            .check
+            .map_or(String::new(), |check| format!("\n{check}"));
         format!(
-            "{}, {} games of self-play on {}\n{}\n{} parameters",
+            "{}, {} games of self-play on {}{check}\n{}\n{} parameters",
             self.game.title(),
             self.config.games,
             self.learner.compute().name,

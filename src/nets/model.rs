@@ -12,6 +12,7 @@ use burn::store::{
     BurnToPyTorchAdapter, ModuleSnapshot, ModuleStore, PyTorchToBurnAdapter, SafetensorsStore,
 };
 use burn::tensor::{DType, Device};
+use safetensors::tensor::TensorView;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -241,9 +242,33 @@ pub fn rules_sha256<G: Game>(game: &G) -> String {
 /// # Panics
 /// If the device fails while the weights are read back.
 pub fn weights_to_bytes(net: &Net) -> Vec<u8> {
-    let tensors: Vec<(String, Vec<usize>, Vec<u8>)> = net
+    let tensors = named_weights(net);
+    let views = tensors.iter().map(|(name, shape, bytes)| {
+        let view = TensorView::new(safetensors::Dtype::F32, shape.clone(), bytes);
+        (name, view.expect("shape and bytes come from one tensor"))
+    });
+    safetensors::serialize(views, None).expect("the tensors are consistent")
+}
+
+/// All weights in a row, in the order of the layers.
+///
+/// # Panics
+/// If the device fails while the weights are read back.
+pub fn weights_of(net: &Net) -> Vec<f32> {
+    let number = |bytes: &[u8; 4]| f32::from_le_bytes(*bytes);
+    let tensors = named_weights(net);
+    tensors
+        .iter()
+        .flat_map(|(_, _, bytes)| bytes.as_chunks().0.iter().map(number))
+        .collect()
+}
+
+/// Name, shape and little-endian numbers of every parameter, as PyTorch has them.
+fn named_weights(net: &Net) -> Vec<(String, Vec<usize>, Vec<u8>)> {
+    let tensors = net
         .collect(None, Some(Box::new(BurnToPyTorchAdapter)), true)
-        .into_iter()
+        .into_iter();
+    tensors
         .map(|tensor| {
             assert_eq!(tensor.dtype, DType::F32, "networks compute in f32");
             let bytes = tensor
@@ -251,13 +276,7 @@ pub fn weights_to_bytes(net: &Net) -> Vec<u8> {
                 .expect("weights can be read back from the device");
             (tensor.name.clone(), tensor.shape.to_vec(), bytes.to_vec())
         })
-        .collect();
-    let views = tensors.iter().map(|(name, shape, bytes)| {
-        let view =
-            safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape.clone(), bytes);
-        (name, view.expect("shape and bytes come from one tensor"))
-    });
-    safetensors::serialize(views, None).expect("the tensors are consistent")
+        .collect()
 }
 
 /// Replaces all weights of `net`.

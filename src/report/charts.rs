@@ -3,6 +3,8 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
+use crate::stats::Elo;
+
 /// A learning curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
@@ -31,11 +33,7 @@ pub struct Rated {
     /// What the chart calls it.
     pub name: String,
     /// Rating.
-    pub elo: f64,
-    /// Lower end of its 95% interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
+    pub elo: Elo,
 }
 
 const SIZE: (u32, u32) = (800, 420);
@@ -109,10 +107,10 @@ pub fn learning_curves(x_label: &str, y_label: &str, curves: &[Curve]) -> String
 /// Ratings with their intervals, the strongest on top.
 pub fn elo_chart(rated: &[Rated]) -> String {
     let mut rated = rated.to_vec();
-    rated.sort_by(|a, b| a.elo.total_cmp(&b.elo));
+    rated.sort_by(|a, b| a.elo.elo.total_cmp(&b.elo.elo));
     svg(|area| {
-        let low = rated.iter().map(|r| r.low).fold(0.0, f64::min);
-        let high = rated.iter().map(|r| r.high).fold(0.0, f64::max);
+        let low = rated.iter().map(|r| r.elo.low).fold(0.0, f64::min);
+        let high = rated.iter().map(|r| r.elo.high).fold(0.0, f64::max);
         let margin = 0.05 * (high - low).max(20.0);
         let names = rated
             .iter()
@@ -141,7 +139,8 @@ pub fn elo_chart(rated: &[Rated]) -> String {
             .draw()?;
         chart.draw_series(rated.iter().enumerate().map(|(index, r)| {
             let y = SegmentValue::CenterOf(index);
-            ErrorBar::new_horizontal(y, r.low, r.elo, r.high, COLOURS[0].filled(), 10)
+            let Elo { elo, low, high } = r.elo;
+            ErrorBar::new_horizontal(y, low, elo, high, COLOURS[0].filled(), 10)
         }))?;
         Ok(())
     })
@@ -199,9 +198,11 @@ mod tests {
         assert!(chart.starts_with("<svg") && chart.contains("a run") && chart.contains("games"));
         let rated = Rated {
             name: "conv-1".to_string(),
-            elo: 500.0,
-            low: 450.0,
-            high: 550.0,
+            elo: Elo {
+                elo: 500.0,
+                low: 450.0,
+                high: 550.0,
+            },
         };
         assert!(elo_chart(&[rated]).contains("conv-1"));
         // Nothing to show is no reason to fail.
