@@ -316,7 +316,7 @@ impl Experiment for CompareNets {
                 "move_milliseconds": self.config.playoff.move_milliseconds,
                 "entrants": rows,
             }),
-            text: format!("{markdown}\nreport   {}", run.folder.join(REPORT).display()),
+            text: markdown,
         })
     }
 }
