@@ -856,7 +856,7 @@ fn configuration_errors_name_the_place_and_the_fix() {
         ),
         (
             "base = \"toy-smoke\"\npause_milliseconds = -1",
-            "FILE:2: `pause_milliseconds`: invalid value: integer `-1`, expected u32",
+            "FILE:2: `pause_milliseconds`: invalid value: integer `-1`, expected a whole number, 0 or more",
         ),
         (
             "base = \"toy-smoke\"\nnan_steps = [1,\n true]",

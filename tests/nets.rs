@@ -197,6 +197,7 @@ fn model<G: Game>(game: &G, kind: NetKind) -> Model {
             game: game.name().to_string(),
             rules_sha256: rules_sha256(game),
             planes: game.plane_shape(),
+            weights_sha256: String::new(),
             net: small_net(kind),
             training: Training {
                 run: "test".to_string(),
@@ -224,7 +225,14 @@ fn model_folders_round_trip_with_pytorch_names_and_layouts() {
                 let model = model(&*game, kind);
                 model.save(directory.path()).unwrap();
                 let loaded = Model::load(directory.path(), &device).unwrap();
-                assert_eq!(loaded.card, model.card);
+                let weights_sha256 = loaded.card.weights_sha256.clone();
+                assert_eq!(
+                    loaded.card,
+                    ModelCard {
+                        weights_sha256,
+                        ..model.card.clone()
+                    }
+                );
                 assert_eq!(weights_to_bytes(&loaded.net), weights_to_bytes(&model.net));
                 loaded.check_game(&*game, directory.path()).unwrap();
             }
@@ -265,7 +273,8 @@ fn models_that_do_not_fit_are_refused_with_the_reason() {
             other.card.game = "chess".to_string();
             assert_eq!(
                 message(&other).to_string(),
-                "the model in m is for chess, not for march-blitz"
+                "the model in m is for chess, not for march-blitz: name its game, or the rules file, with \
+                 --game"
             );
             let mut other = good.clone();
             other.card.rules_sha256 = "0".repeat(64);
@@ -292,6 +301,15 @@ fn models_that_do_not_fit_are_refused_with_the_reason() {
             std::fs::write(&weights, conv).unwrap();
             assert!(
                 load().contains("does not hold the weights of this network"),
+                "{}",
+                load()
+            );
+
+            let mut flipped = bytes.clone();
+            *flipped.last_mut().unwrap() ^= 1;
+            std::fs::write(&weights, flipped).unwrap();
+            assert!(
+                load().contains("has changed since model.toml was written"),
                 "{}",
                 load()
             );

@@ -1414,7 +1414,7 @@ fn a_story_ends_with_the_reveal() {
     simulator.play_deal(ordered_deal(), script, &mut rng, &mut story);
     let text = story.lines.join("\n");
     assert!(text.starts_with("Day 0\n"));
-    assert!(text.contains("For Agent[01] vote Agent[01]."));
+    assert!(text.contains("Votes for Agent[01]: Agent[01]."));
     assert!(text.contains("  Agent[06] was the seer ("));
 }
 

@@ -14,19 +14,27 @@ pub struct Args {
     game: Option<String>,
 
     /// Games of self-play for each network [default: 20000].
-    #[arg(long, conflicts_with = "minutes")]
+    #[arg(long, conflicts_with = "minutes", value_parser = clap::value_parser!(u64).range(1..))]
     games: Option<u64>,
 
     /// Training time of each network, instead of a number of games.
-    #[arg(long)]
+    #[arg(long, value_parser = positive)]
     minutes: Option<f64>,
 
     /// Train each network this often, from different seeds [default: 1].
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1000))]
     repeats: Option<u64>,
 
     #[command(flatten)]
     run: RunArgs,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text
+        .parse()
+        .ok()
+        .filter(|&number| number > 0.0 && number <= 1e5);
+    number.ok_or_else(|| "accepted are numbers above 0, up to 100000".to_string())
 }
 
 /// Runs the experiment `compare`; `tanren train --resume` goes on with it.

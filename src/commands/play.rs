@@ -204,11 +204,13 @@ impl<G: Game> Session<'_, G> {
         loop {
             write!(output, "your move> ")?;
             output.flush()?;
-            let mut line = String::new();
-            if input.read_line(&mut line)? == 0 {
+            // Bytes that are no text are no move either, but no reason to stop.
+            let mut bytes = Vec::new();
+            if input.read_until(b'\n', &mut bytes)? == 0 {
                 writeln!(output, "\nEnd of input: the game is left unfinished.")?;
                 return Ok(false);
             }
+            let line = String::from_utf8_lossy(&bytes);
             match self.understand(line.trim()) {
                 Ok(Request::Play(mv)) => {
                     self.push(mv);

@@ -1,6 +1,5 @@
 //! `tanren train`: starts the run of an experiment, or goes on with one.
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,8 +57,8 @@ pub struct RunArgs {
     checkpoint_seconds: u64,
 
     /// Number of threads [default: one a core]. Does not influence results.
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
 
     /// Show no progress.
     #[arg(long)]
@@ -85,7 +84,7 @@ pub(super) fn run_experiment(
     stop_on_signal()?;
     if let Some(threads) = args.threads {
         rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.get())
+            .num_threads(threads.into())
             .build_global()?;
     }
     let checkpoint_every = Duration::from_secs(args.checkpoint_seconds);

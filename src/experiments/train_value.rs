@@ -144,8 +144,8 @@ impl Experiment for TrainValue {
         }
         let temperature = config.selfplay.temperature;
         ensure!(
-            temperature >= 0.0 && temperature.is_finite(),
-            "selfplay.temperature = {temperature} is out of range: accepted are 0 (greedy) and more"
+            (0.0..=1000.0).contains(&temperature),
+            "selfplay.temperature = {temperature} is out of range: accepted are 0 (greedy) to 1000"
         );
         let epsilon = config.selfplay.epsilon;
         ensure!(
@@ -608,6 +608,7 @@ impl<G: Game> Session for TypedSession<G> {
                 game: self.game.name().to_string(),
                 rules_sha256: progress.rules_sha256.clone(),
                 planes: self.game.plane_shape(),
+                weights_sha256: String::new(),
                 net: self.config.net.clone(),
                 training: Training {
                     run: run.to_string(),

@@ -120,6 +120,17 @@ pub enum GameError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// A rules file that takes the name of a built-in game, but not its rules:
+    /// their models would be taken for each other's.
+    #[error(
+        "{path}: the name {name:?} belongs to a built-in game with other rules; choose another"
+    )]
+    TakenName {
+        /// The file.
+        path: String,
+        /// The name.
+        name: String,
+    },
     /// A rules file with a mistake.
     #[error(transparent)]
     Rules(#[from] Box<RulesError>),
@@ -137,6 +148,15 @@ pub fn load(spec: &str) -> Result<AnyGame, GameError> {
             source,
         })?;
         let game = Leaper::parse(spec, &toml).map_err(Box::new)?;
+        if let Some(entry) = GAMES.iter().find(|entry| entry.name == game.name()) {
+            let built_in = (entry.build)();
+            if built_in.as_leaper().map(Game::rules_text) != Some(game.rules_text()) {
+                return Err(GameError::TakenName {
+                    path: spec.to_string(),
+                    name: game.name().to_string(),
+                });
+            }
+        }
         return Ok(AnyGame::Leaper(Box::new(game)));
     }
     match GAMES.iter().find(|entry| entry.name == spec) {

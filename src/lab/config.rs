@@ -455,7 +455,7 @@ impl Draft {
             let origin = given.map_or(&self.source, |(_, origin)| origin).clone();
             ConfigError::Refused {
                 origin,
-                message: refusal.message,
+                message: plain(&refusal.message),
             }
         })?;
         Ok(Resolved {
@@ -659,6 +659,18 @@ fn kind(value: &Value) -> &'static str {
         Value::Array(_) => "an array",
         Value::Table(_) => "a table",
     }
+}
+
+/// Serde's messages in the words of people who do not know Rust.
+fn plain(message: &str) -> String {
+    ["u64", "u32", "u16", "usize"]
+        .iter()
+        .fold(message.to_string(), |text, name| {
+            text.replace(
+                &format!("expected {name}"),
+                "expected a whole number, 0 or more",
+            )
+        })
 }
 
 /// A value that is not what was expected.

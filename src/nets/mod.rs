@@ -51,6 +51,16 @@ fn value_of_logits(logits: Tensor<2>) -> Tensor<1> {
         .sub_scalar(1.0)
 }
 
+/// A network's output as a value. An exploded network gives NaN: nobody should
+/// stumble over it before the learner's guard reports it.
+fn value_of(output: f32) -> Value {
+    if output.is_nan() {
+        Value::DRAW
+    } else {
+        Value::new(output.clamp(-1.0, 1.0))
+    }
+}
+
 /// The architectures, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -268,14 +278,7 @@ impl<G: Game> Evaluator<G> for BatchEvaluator {
                 .forward(self.features.planes(shape, &self.device))
                 .into_data();
             let output = output.as_slice::<f32>().expect("networks compute in f32");
-            // An exploded network gives NaN; the learner's guard reports it.
-            values.extend(output[..chunk.len()].iter().map(|&v| {
-                if v.is_nan() {
-                    Value::DRAW
-                } else {
-                    Value::new(v.clamp(-1.0, 1.0))
-                }
-            }));
+            values.extend(output[..chunk.len()].iter().map(|&value| value_of(value)));
         }
     }
 }

@@ -36,6 +36,9 @@ pub struct ModelCard {
     pub rules_sha256: String,
     /// Shape of the input.
     pub planes: PlaneShape,
+    /// SHA-256 of the weights file, in hexadecimal: a flipped bit would otherwise go
+    /// unnoticed. [`Model::save`] sets it.
+    pub weights_sha256: String,
     /// Architecture and size.
     pub net: NetConfig,
     /// Where the weights come from.
@@ -108,7 +111,10 @@ pub enum ModelError {
         reason: String,
     },
     /// The model plays something else.
-    #[error("the model in {} is for {model}, not for {game}", path.display())]
+    #[error(
+        "the model in {} is for {model}, not for {game}: name its game, or the rules file, with \
+         --game", path.display()
+    )]
     OtherGame {
         /// The model folder.
         path: PathBuf,
@@ -119,8 +125,8 @@ pub enum ModelError {
     },
     /// Same name, other rules.
     #[error(
-        "the model in {} was trained on other rules of {game} (or another input encoding): \
-         its weights mean nothing here; train a new one",
+        "the model in {} was trained on other rules of {game} (or another input encoding), so \
+         its weights mean nothing here: name its rules file with --game, or train a new one",
         path.display()
     )]
     OtherRules {
@@ -146,11 +152,13 @@ impl Model {
     /// # Errors
     /// If a file cannot be written; names it.
     pub fn save(&self, directory: &Path) -> Result<(), ModelError> {
-        let card = toml::to_string(&self.card).expect("a card has only plain fields");
-        for (name, bytes) in [
-            (CARD_FILE, card.as_bytes()),
-            (WEIGHTS_FILE, &weights_to_bytes(&self.net)),
-        ] {
+        let weights = weights_to_bytes(&self.net);
+        let card = ModelCard {
+            weights_sha256: sha256_hex(&weights),
+            ..self.card.clone()
+        };
+        let card = toml::to_string(&card).expect("a card has only plain fields");
+        for (name, bytes) in [(CARD_FILE, card.as_bytes()), (WEIGHTS_FILE, &weights)] {
             let path = directory.join(name);
             fs::write(&path, bytes).map_err(|source| ModelError::File {
                 action: "write",
@@ -197,6 +205,12 @@ impl Model {
             reason,
         };
         card.net.validate().map_err(weights_error)?;
+        if sha256_hex(&weights) != card.weights_sha256 {
+            return Err(weights_error(format!(
+                "it has changed since {CARD_FILE} was written; if that was on purpose, put its \
+                 SHA-256 there, as weights_sha256"
+            )));
+        }
         // The weights drawn here are all replaced.
         let mut net = card
             .net
@@ -230,7 +244,11 @@ impl Model {
 
 /// SHA-256 of [`Game::rules_text`], in hexadecimal.
 pub fn rules_sha256<G: Game>(game: &G) -> String {
-    Sha256::digest(game.rules_text())
+    sha256_hex(game.rules_text().as_bytes())
+}
+
+fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()
@@ -291,6 +309,9 @@ pub fn weights_from_bytes(net: &mut Net, bytes: Vec<u8>) -> Result<(), String> {
     let result = store.apply_to(net).map_err(|error| error.to_string())?;
     if !result.unused.is_empty() {
         return Err(format!("unknown tensors {}", result.unused.join(", ")));
+    }
+    if weights_of(net).iter().any(|weight| !weight.is_finite()) {
+        return Err("a weight is not a finite number".to_string());
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 use pulp::{Arch, Simd, WithSimd};
 
-use super::Mlp;
+use super::{Mlp, value_of};
 use crate::game::{Feature, FeatureChanges, Game, Value};
 use crate::search::Evaluator;
 
@@ -107,7 +107,7 @@ impl SparseMlp {
     /// Sets `values` from the numbers that the kernels left.
     fn hand_out(&self, values: &mut Vec<Value>) {
         values.clear();
-        values.extend(self.scratch.outputs.iter().map(|&value| Value::new(value)));
+        values.extend(self.scratch.outputs.iter().map(|&value| value_of(value)));
     }
 }
 

@@ -71,7 +71,11 @@ impl Story {
         votes.sort_by_key(|&(_, target)| target);
         for group in votes.chunk_by(|a, b| a.1 == b.1) {
             let voters: PlayerSet = group.iter().map(|&(player, _)| player).collect();
-            self.tell(format!("For {} vote {}.", name(group[0].1), names(voters)));
+            self.tell(format!(
+                "Votes for {}: {}.",
+                name(group[0].1),
+                names(voters)
+            ));
         }
     }
 
