@@ -860,7 +860,7 @@ fn configuration_errors_name_the_place_and_the_fix() {
         ),
         (
             "base = \"toy-smoke\"\nnan_steps = [1,\n true]",
-            "FILE:2: `nan_steps`: invalid type: boolean `true`, expected u64",
+            "FILE:2: `nan_steps`: invalid type: boolean `true`, expected a whole number, 0 or more",
         ),
         (
             "base = \"toy-smoke\"\nwalk.kind = \"cubed\"",

@@ -1128,6 +1128,11 @@ fn damaged_tables_are_refused() {
     for length in [0, 3, 4, 10, bytes.len() - 1] {
         assert!(storage::decode(&bytes[..length], &config, &rules).is_err());
     }
+    for at in [4, 100, bytes.len() / 2, bytes.len() - 1] {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1;
+        assert!(storage::decode(&flipped, &config, &rules).is_err());
+    }
     let other = Config {
         key_living: true,
         ..config

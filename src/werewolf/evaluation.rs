@@ -356,7 +356,10 @@ impl fmt::Display for Table {
                 cell(difference.map(|difference| difference.to_string()))
             )?;
         }
-        writeln!(f, "\n\nLearned players in each other's company")?;
+        if !self.o_less_n.is_empty() {
+            writeln!(f)?;
+        }
+        writeln!(f, "\nLearned players in each other's company")?;
         for CompanyFigure {
             village,
             werewolves,

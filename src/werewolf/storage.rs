@@ -5,20 +5,24 @@
 //! the value as it is. Reading gives back exactly what was written.
 //!
 //! ```text
-//! "TWW1"  states  actions  players, then for each player
+//! "TWW2"  states  actions  players, then for each player
 //!   each Q table:      visited cells, then (gap, visits, f32) for each
 //!   each view's counts: states looked at, then (gap, truths, looks) for each
+//! SHA-256 of all that
 //! ```
-//! Numbers are LEB128, except for the values, which are little-endian.
+//! Numbers are LEB128, except for the values, which are little-endian. The hash is
+//! there because most flipped bits would give other, plausible numbers.
 
 use std::borrow::Borrow;
+
+use sha2::{Digest, Sha256};
 
 use super::config::Config;
 use super::q_table::{Counts, QTable, TARGET_ACTIONS, Tables};
 use super::rules::Rules;
 
 /// Marks the file and its version.
-const MAGIC: &[u8; 4] = b"TWW1";
+const MAGIC: &[u8; 4] = b"TWW2";
 
 /// Bytes that are not tables for this configuration.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +39,9 @@ pub enum StorageError {
         /// States and actions of the configuration.
         expected: (usize, usize),
     },
+    /// The hash does not fit: something has changed, or is missing.
+    #[error("the tables are damaged: they are not what was written")]
+    Changed,
     /// The bytes end early or contradict themselves.
     #[error("the tables are damaged at byte {0}")]
     Damaged(usize),
@@ -58,6 +65,8 @@ pub fn encode<T: Borrow<Tables>>(players: &[T]) -> Vec<u8> {
             write_counts(&mut bytes, counts);
         }
     }
+    let hash = Sha256::digest(&bytes);
+    bytes.extend_from_slice(&hash);
     bytes
 }
 
@@ -66,13 +75,19 @@ pub fn encode<T: Borrow<Tables>>(players: &[T]) -> Vec<u8> {
 /// # Errors
 /// If the bytes are something else, for another configuration, or damaged.
 pub fn decode(bytes: &[u8], config: &Config, rules: &Rules) -> Result<Vec<Tables>, StorageError> {
+    if !bytes.starts_with(MAGIC) {
+        return Err(StorageError::NoTables);
+    }
+    let (bytes, hash) = bytes
+        .split_last_chunk::<32>()
+        .ok_or(StorageError::Changed)?;
+    if Sha256::digest(bytes)[..] != hash[..] {
+        return Err(StorageError::Changed);
+    }
     let mut reader = Reader {
         bytes,
         at: MAGIC.len(),
     };
-    if !bytes.starts_with(MAGIC) {
-        return Err(StorageError::NoTables);
-    }
     let found = (reader.number()? as usize, reader.number()? as usize);
     let players = reader.number()?;
     let fresh = Tables::new(config, rules);
