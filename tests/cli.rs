@@ -58,6 +58,8 @@ fn smoke_run_from_start_to_model() {
         "against baby",
         "against easy",
         "games/s",
+        "tanren play model:",
+        "tanren match model:",
         "model",
     ] {
         assert!(

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use crate::experiments::EXPERIMENTS;
+use crate::lab::files::shell_word;
 use crate::lab::folder::{FolderError, MODEL, REPORT, SUMMARY};
 use crate::lab::{Ending, Options, Progress, RunError, RunFolder, Setup, config};
 use crate::nets::device::DeviceRequest;
@@ -106,7 +107,10 @@ pub(super) fn run_experiment(
         stop: &STOP,
         progress,
     };
-    let resume = format!("tanren train --resume {}", shell_word(folder.path()));
+    let resume = format!(
+        "tanren train --resume {}",
+        shell_word(&folder.path().display().to_string())
+    );
     let ending = folder.run(options).map_err(|error| match error {
         // These say themselves what to do.
         RunError::AllDamaged(_) | RunError::ConfigChanged { .. } => error.into(),
@@ -173,17 +177,6 @@ fn print_places(folder: &Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// A path as one word of a command line.
-fn shell_word(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/\\._-:".contains(c);
-    if text.chars().all(plain) {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }
 
 /// Set by the first signal.

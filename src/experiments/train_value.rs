@@ -460,6 +460,18 @@ impl<G: Game> TypedSession<G> {
         Ok(())
     }
 
+    /// What a person may want to do with the network now.
+    fn next_commands(&self, run: &FinishedRun) -> String {
+        /// What commands take without `--game`.
+        const DEFAULT_GAME: &str = "march-blitz";
+        let model = files::shell_word(&format!("model:{}", run.model_dir().display()));
+        let game = match &*self.config.game {
+            DEFAULT_GAME => String::new(),
+            game => format!(" --game {}", files::shell_word(game)),
+        };
+        format!("play     tanren play {model}{game}\nmeasure  tanren match {model} easy{game}")
+    }
+
     fn describe_strength(strength: &[Strength]) -> String {
         let scores = strength
             .iter()
@@ -648,11 +660,12 @@ impl<G: Game> Session for TypedSession<G> {
             text: format!(
                 "{games} games and {positions} positions in {training_seconds:.1} s without \
                  matches: {:.0} games/s, {:.1} million evaluations/s\nstrength at 1 ply: {} \
-                 ({} games each)",
+                 ({} games each)\n{}",
                 games as f64 / training_seconds,
                 evaluations as f64 / training_seconds / 1e6,
                 Self::describe_strength(strength),
-                strength[0].games
+                strength[0].games,
+                self.next_commands(run)
             ),
         })
     }

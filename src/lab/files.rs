@@ -33,6 +33,16 @@ impl FileError {
     }
 }
 
+/// A text as one word of a command line, for hints that people copy.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/\\._-:@".contains(c);
+    if text.chars().all(plain) {
+        text.to_string()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
 /// Reads a whole file.
 ///
 /// # Errors
