@@ -3,6 +3,7 @@
 //! The folders, lowest first. A folder may use those above it in this list,
 //! never those below; `tests/layers.rs` reads the list and checks it.
 //!
+//! - [`hash`]: SHA-256 as text
 //! - [`random`]: one seed, many named, independent, portable random streams
 //! - [`stats`]: proportions and Elo differences with intervals, ratings, the SPRT
 //! - [`game`]: what a two-player game is; perft and the conformance check
@@ -38,6 +39,7 @@ pub mod commands;
 pub mod experiments;
 pub mod game;
 pub mod games;
+pub mod hash;
 pub mod lab;
 pub mod nets;
 pub mod random;

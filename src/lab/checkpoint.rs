@@ -11,9 +11,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::files::{self, FileError};
+use crate::hash::sha256_hex;
 
 /// Number of checkpoints that a run folder keeps.
 pub const KEEP: usize = 3;
@@ -87,14 +87,6 @@ impl Fingerprint {
             sha256: sha256_hex(content),
         }
     }
-}
-
-/// SHA-256 in lower-case hex.
-pub fn sha256_hex(content: &[u8]) -> String {
-    Sha256::digest(content)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
 
 /// Writes the checkpoint of `standing` into the directory `checkpoints`; `save`

@@ -14,6 +14,7 @@ use super::files::{self, FileError};
 use super::folder::{CHECKPOINTS, METRICS, RunFolder, SUMMARY};
 use super::metrics::MetricsLog;
 use super::{Experiment, FinishedRun, Metrics, Progress};
+use crate::hash::sha256_hex;
 
 /// How to run. Nothing here influences results.
 #[derive(Debug)]
@@ -131,7 +132,7 @@ impl<'a, E: Experiment> Session<'a, E> {
     fn open(folder: &mut RunFolder, mut options: Options<'a>) -> Result<Session<'a, E>, RunError> {
         let started = Instant::now();
         let config = config::parse_canonical::<E>(&folder.config().toml);
-        let config_sha256 = checkpoint::sha256_hex(folder.config().toml.as_bytes());
+        let config_sha256 = sha256_hex(folder.config().toml.as_bytes());
         let checkpoint = find_checkpoint(folder, &config_sha256, &options.progress)?;
         let setup = folder.setup();
         let (experiment, standing) = match checkpoint {

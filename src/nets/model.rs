@@ -14,10 +14,10 @@ use burn::store::{
 use burn::tensor::{DType, Device};
 use safetensors::tensor::TensorView;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::{Net, NetConfig};
 use crate::game::{Game, PlaneShape};
+use crate::hash::sha256_hex;
 use crate::random::Seed;
 use crate::stats::Proportion;
 
@@ -245,13 +245,6 @@ impl Model {
 /// SHA-256 of [`Game::rules_text`], in hexadecimal.
 pub fn rules_sha256<G: Game>(game: &G) -> String {
     sha256_hex(game.rules_text().as_bytes())
-}
-
-fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
 
 /// The weights as a safetensors file, with PyTorch's names and layouts. Equal
