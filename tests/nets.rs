@@ -4,19 +4,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use burn::module::Module;
+use burn::module::{Module, ModuleMapper, Param};
+use burn::optim::{GradientsParams, SgdConfig};
+use burn::tensor::Tensor;
 use tanren::game::playout::random_positions;
 use tanren::game::{Game, Value, children};
 use tanren::games::{GAMES, GameVisitor, with_game};
 use tanren::nets::device::Compute;
-use tanren::nets::model::{Model, ModelCard, Training, rules_sha256, weights_to_bytes};
+use tanren::nets::model::{Model, ModelCard, Training, rules_sha256, weights_of, weights_to_bytes};
 use tanren::nets::sparse::SparseMlp;
+use tanren::nets::stack::Trainer;
 use tanren::nets::{
-    BatchEvaluator, ConvConfig, MlpConfig, Net, NetConfig, NetKind, ResidualConfig,
+    BatchEvaluator, ConvConfig, MlpConfig, Net, NetConfig, NetEvaluator, NetKind, ResidualConfig,
 };
 use tanren::random::{RngExt, Seed};
 use tanren::search::Evaluator;
-use tanren::train::learner::{Learner, LearningConfig, Optimizer};
+use tanren::train::learner::{Learner, LearningConfig, Optimizer, backpropagate};
 use tanren::train::replay::{ReplayConfig, Samples};
 use tanren::train::self_check::{SelfCheck, self_check};
 
@@ -107,6 +110,132 @@ fn sparse_evaluation_equals_burn() {
             assert_close(&a, &b, 1e-5);
         }
     });
+}
+
+/// Convolutional networks of sizes that fill blocks and tiles, and of others.
+fn convolutional_nets() -> Vec<NetConfig> {
+    let mut nets = Vec::new();
+    for (channels, depth, hidden) in [(1, 1, 1), (8, 2, 16), (20, 1, 33), (32, 3, 64), (50, 2, 5)] {
+        for kind in [NetKind::Conv, NetKind::Residual] {
+            nets.push(NetConfig {
+                conv: ConvConfig {
+                    channels,
+                    layers: depth,
+                    hidden,
+                },
+                residual: ResidualConfig {
+                    channels,
+                    blocks: depth,
+                    hidden,
+                },
+                ..small_net(kind)
+            });
+        }
+    }
+    nets
+}
+
+#[test]
+fn convolutions_on_the_cpu_equal_burn() {
+    for_every_game!(game => {
+        for config in convolutional_nets() {
+            let compute = Compute::cpu();
+            let mut rng = Seed(3).stream("weights");
+            let net = biased(config.init(game.plane_shape(), &mut rng, &compute.device));
+            let mut stack = NetEvaluator::new(&net, &compute);
+            assert!(matches!(stack, NetEvaluator::Stack(_)));
+            let mut burn = BatchEvaluator::new(net, compute.device);
+            let positions = random_positions(game, 2, &mut Seed(1).stream("positions"));
+
+            let (mut a, mut b) = (Vec::new(), Vec::new());
+            stack.evaluate(game, &positions, &mut a);
+            burn.evaluate(game, &positions, &mut b);
+            assert_close(&a, &b, 1e-5);
+            assert!(a.iter().any(|value| *value != a[0]), "values must differ to be compared");
+
+            // From the parent, to the last bit.
+            let mut moves = Vec::new();
+            for position in &positions {
+                moves.clear();
+                game.legal_moves(position, &mut moves);
+                let mut after = Vec::new();
+                children(game, position, &moves, &mut after);
+                stack.evaluate_children(game, position, &moves, &mut a);
+                stack.evaluate(game, &after, &mut b);
+                assert_eq!(a, b);
+            }
+        }
+    });
+}
+
+/// The network with biases other than zero.
+fn biased(net: Net) -> Net {
+    struct Biased;
+    impl ModuleMapper for Biased {
+        fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            parameter.map(|tensor| if D == 1 { tensor + 0.1 } else { tensor })
+        }
+    }
+    net.map(&mut Biased)
+}
+
+#[test]
+fn gradients_on_the_cpu_equal_burn() {
+    for_every_game!(game => {
+        let mut rng = Seed(5).stream("positions");
+        let positions = random_positions(game, 10, &mut rng);
+        for config in convolutional_nets() {
+            // One chunk of a share that is not full, shares without any, several chunks.
+            for batch in [1, 30, 150] {
+                let mut samples = Samples::default();
+                for position in positions.iter().cycle().take(batch) {
+                    samples.features.push(game, position);
+                    samples.targets.push(rng.random_range(-1.0..1.0));
+                }
+                let compute = Compute::cpu();
+                let autodiff = compute.device.clone().autodiff();
+                let net = config.init(game.plane_shape(), &mut Seed(3).stream("weights"), &autodiff);
+                let mut trainer = Trainer::new(&net).unwrap();
+                // Twice: what the first batch left behind must not matter.
+                for _ in 0..2 {
+                    let own = trainer.gradients(
+                        &net, &samples.features, &samples.targets, &compute.device,
+                    );
+                    let burn = backpropagate(game, &net, &samples, &autodiff);
+                    assert_same_descent(&net, own, burn);
+                }
+            }
+        }
+    });
+}
+
+/// Plain descent at rate 1 changes each weight by its gradient.
+fn assert_same_descent(
+    net: &Net,
+    a: (Tensor<1>, GradientsParams),
+    b: (Tensor<1>, GradientsParams),
+) {
+    let (loss_a, loss_b) = (a.0.into_scalar::<f32>(), b.0.into_scalar::<f32>());
+    assert!(
+        (loss_a - loss_b).abs() <= 1e-5 * loss_b.abs(),
+        "{loss_a} and {loss_b}"
+    );
+    assert_eq!(a.1.len(), b.1.len());
+    let before = weights_of(net);
+    let change = |gradients| -> Vec<f32> {
+        let after = SgdConfig::new().init().step(1.0, net.clone(), gradients);
+        before
+            .iter()
+            .zip(weights_of(&after))
+            .map(|(a, b)| a - b)
+            .collect()
+    };
+    let (a, b) = (change(a.1), change(b.1));
+    let largest = b.iter().fold(0.0f32, |most, x| most.max(x.abs()));
+    assert!(largest > 0.0);
+    for (a, b) in a.iter().zip(&b) {
+        assert!((a - b).abs() <= 1e-4 * largest, "{a} and {b} of {largest}");
+    }
 }
 
 #[test]

@@ -159,6 +159,26 @@ fn games_apart_equal_games_together() {
 }
 
 #[test]
+fn convolutions_play_the_same_games_apart_and_together() {
+    let game = blitz();
+    let config = config(ALL_PAIRINGS);
+    let generator = Generator {
+        game: &game,
+        config: &config,
+        streams: Seed(2).purpose("selfplay"),
+        games_per_round: 12,
+    };
+    for kind in [NetKind::Conv, NetKind::Residual] {
+        let mut evaluator = learner(&game, kind).evaluator();
+        let apart = generator.play_apart(3, 12, &evaluator);
+        let together = generator.play_together(3, 12, &mut evaluator);
+        for (apart, together) in apart.iter().zip(&together) {
+            assert!(apart.samples == together.samples);
+        }
+    }
+}
+
+#[test]
 fn every_visited_position_is_a_sample_with_its_target() {
     let game = blitz();
     let config = config(&[[Player::Net, Player::Net]]);

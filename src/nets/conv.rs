@@ -8,6 +8,7 @@ use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
 use super::init::{Initial, he};
+use super::stack::{Convolution, Parts};
 use super::{ValueNet, value_of_logits};
 use crate::game::PlaneShape;
 
@@ -29,6 +30,8 @@ pub struct Conv {
     layers: Vec<Conv2d>,
     hidden: Linear,
     output: Linear,
+    #[module(skip)]
+    shape: PlaneShape,
 }
 
 impl ConvConfig {
@@ -57,6 +60,20 @@ impl ConvConfig {
                 he(self.channels * squares),
             ),
             output: initial.linear(self.hidden, 1, 1.0 / (self.hidden as f32).sqrt()),
+            shape,
+        }
+    }
+}
+
+impl Conv {
+    /// For the kernels of the CPU.
+    pub(super) fn parts(&self) -> Parts<'_> {
+        let plain = |layer| Convolution { layer, skip: false };
+        Parts {
+            shape: self.shape,
+            convolutions: self.layers.iter().map(plain).collect(),
+            hidden: &self.hidden,
+            output: &self.output,
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod init;
 pub mod model;
 pub mod shipped;
 pub mod sparse;
+pub mod stack;
 
 mod conv;
 mod mlp;
@@ -164,6 +165,15 @@ impl Net {
             Net::Residual(net) => net.to_string(),
         }
     }
+
+    /// A convolutional network's layers; none of an MLP.
+    fn parts(&self) -> Option<stack::Parts<'_>> {
+        match self {
+            Net::Mlp(_) => None,
+            Net::Conv(net) => Some(net.parts()),
+            Net::Residual(net) => Some(net.parts()),
+        }
+    }
 }
 
 impl ValueNet for Net {
@@ -289,7 +299,9 @@ impl<G: Game> Evaluator<G> for BatchEvaluator {
 pub enum NetEvaluator {
     /// An MLP on the CPU: one position at a time, a few rows of weights each.
     Sparse(sparse::SparseMlp),
-    /// Everything else: large batches through burn.
+    /// Convolutions on the CPU: the children of a position at a time.
+    Stack(stack::StackEvaluator),
+    /// A GPU: large batches through burn.
     Batch(BatchEvaluator),
 }
 
@@ -297,8 +309,12 @@ impl NetEvaluator {
     /// Copies the weights of an inference network that lives on `compute`.
     pub fn new(net: &Net, compute: &device::Compute) -> NetEvaluator {
         match net {
-            Net::Mlp(mlp) if compute.is_cpu => NetEvaluator::Sparse(sparse::SparseMlp::new(mlp)),
-            _ => NetEvaluator::Batch(BatchEvaluator::new(net.clone(), compute.device.clone())),
+            _ if !compute.is_cpu => {
+                NetEvaluator::Batch(BatchEvaluator::new(net.clone(), compute.device.clone()))
+            }
+            Net::Mlp(mlp) => NetEvaluator::Sparse(sparse::SparseMlp::new(mlp)),
+            Net::Conv(net) => NetEvaluator::Stack(stack::StackEvaluator::new(&net.parts())),
+            Net::Residual(net) => NetEvaluator::Stack(stack::StackEvaluator::new(&net.parts())),
         }
     }
 
@@ -312,6 +328,7 @@ impl<G: Game> Evaluator<G> for NetEvaluator {
     fn evaluate(&mut self, game: &G, positions: &[G::Position], values: &mut Vec<Value>) {
         match self {
             NetEvaluator::Sparse(sparse) => sparse.evaluate(game, positions, values),
+            NetEvaluator::Stack(stack) => stack.evaluate(game, positions, values),
             NetEvaluator::Batch(batch) => batch.evaluate(game, positions, values),
         }
     }
@@ -325,6 +342,7 @@ impl<G: Game> Evaluator<G> for NetEvaluator {
     ) {
         match self {
             NetEvaluator::Sparse(sparse) => sparse.evaluate_children(game, parent, moves, values),
+            NetEvaluator::Stack(stack) => stack.evaluate_children(game, parent, moves, values),
             NetEvaluator::Batch(batch) => batch.evaluate_children(game, parent, moves, values),
         }
     }

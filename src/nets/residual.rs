@@ -13,6 +13,7 @@ use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
 use super::init::{Initial, he};
+use super::stack::{Convolution, Parts};
 use super::{ValueNet, value_of_logits};
 use crate::game::PlaneShape;
 
@@ -35,6 +36,8 @@ pub struct Residual {
     blocks: Vec<Block>,
     hidden: Linear,
     output: Linear,
+    #[module(skip)]
+    shape: PlaneShape,
 }
 
 /// Two convolutions beside a skip connection.
@@ -59,6 +62,24 @@ impl ResidualConfig {
                 .collect(),
             hidden: initial.linear(channels * squares, self.hidden, he(channels * squares)),
             output: initial.linear(self.hidden, 1, 1.0 / (self.hidden as f32).sqrt()),
+            shape,
+        }
+    }
+}
+
+impl Residual {
+    /// For the kernels of the CPU.
+    pub(super) fn parts(&self) -> Parts<'_> {
+        let plain = |layer| Convolution { layer, skip: false };
+        let ending = |layer| Convolution { layer, skip: true };
+        let blocks = self.blocks.iter();
+        Parts {
+            shape: self.shape,
+            convolutions: std::iter::once(plain(&self.stem))
+                .chain(blocks.flat_map(|block| [plain(&block.first), ending(&block.second)]))
+                .collect(),
+            hidden: &self.hidden,
+            output: &self.output,
         }
     }
 }

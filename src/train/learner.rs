@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::replay::{Pick, Replay, ReplayConfig, Samples};
 use crate::game::Game;
 use crate::nets::device::Compute;
+use crate::nets::stack::Trainer;
 use crate::nets::{Net, NetConfig, NetEvaluator, ValueNet};
 use crate::random::{Rng, RngExt, Seed, Streams};
 
@@ -56,6 +57,8 @@ impl LearningConfig {
 /// A network in training, with all that its training has to remember.
 pub struct Learner {
     net: Net,
+    /// For convolutions on the CPU, in place of burn's backpropagation.
+    trainer: Option<Trainer>,
     optimizer: ModuleOptimizer,
     replay: Replay,
     compute: Compute,
@@ -86,8 +89,10 @@ impl Learner {
         seed: Seed,
     ) -> Learner {
         let autodiff = compute.device.clone().autodiff();
+        let net = net.init(game.plane_shape(), &mut seed.stream("weights"), &autodiff);
         Learner {
-            net: net.init(game.plane_shape(), &mut seed.stream("weights"), &autodiff),
+            trainer: compute.is_cpu.then(|| Trainer::new(&net)).flatten(),
+            net,
             optimizer: match learning.optimizer {
                 Optimizer::Adam => AdamConfig::new().with_epsilon(1e-8).init(),
                 Optimizer::Sgd => SgdConfig::new().init(),
@@ -148,13 +153,17 @@ impl Learner {
     /// One step on a minibatch; returns its mean squared error, `[1]`, on the
     /// device, without autodiff.
     pub fn descend<G: Game>(&mut self, game: &G, samples: &Samples, rate: f64) -> Tensor<1> {
-        let planes = samples.features.planes(game.plane_shape(), &self.autodiff);
-        let targets = TensorData::new(samples.targets.clone(), [samples.len()]);
-        let errors = self.net.forward(planes) - Tensor::from_data(targets, &self.autodiff); // [batch]
-        let loss = errors.powi_scalar(2).mean();
-        let gradients = GradientsParams::from_grads(loss.backward(), &self.net);
+        let (loss, gradients) = match &mut self.trainer {
+            Some(trainer) => trainer.gradients(
+                &self.net,
+                &samples.features,
+                &samples.targets,
+                &self.compute.device,
+            ),
+            None => backpropagate(game, &self.net, samples, &self.autodiff),
+        };
         self.net = self.optimizer.step(rate, self.net.clone(), gradients);
-        loss.inner()
+        loss
     }
 
     fn gather<G: Game>(&self, game: &G, batch: &[Pick], mirror: bool, rng: &mut Rng) -> Samples {
@@ -203,6 +212,22 @@ impl Learner {
         self.replay = Replay::load(directory)?;
         Ok(self)
     }
+}
+
+/// The mean squared error of a network on an autodiff device, `[1]`, without
+/// autodiff, and its gradients, by burn.
+pub fn backpropagate<G: Game>(
+    game: &G,
+    net: &Net,
+    samples: &Samples,
+    autodiff: &Device,
+) -> (Tensor<1>, GradientsParams) {
+    let planes = samples.features.planes(game.plane_shape(), autodiff);
+    let targets = TensorData::new(samples.targets.clone(), [samples.len()]);
+    let errors = net.forward(planes) - Tensor::from_data(targets, autodiff); // [batch]
+    let loss = errors.powi_scalar(2).mean();
+    let gradients = GradientsParams::from_grads(loss.backward(), net);
+    (loss.inner(), gradients)
 }
 
 /// Cuts the picks into minibatches of one size: the last one is filled up from

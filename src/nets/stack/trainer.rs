@@ -1,0 +1,349 @@
+//! Gradients of a [`Stack`], by backpropagation.
+//!
+//! A batch is cut into [`SHARES`] shares, whatever the number of threads, and their
+//! gradients are added in order: the result is the same to the last bit on one
+//! thread or many.
+
+use std::iter::zip;
+use std::ops::Range;
+use std::sync::Arc;
+
+use burn::module::Param;
+use burn::nn::conv::Conv2d;
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor, TensorData};
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::products::{Block, Finish, Gradient, LANES, Matrix, Product, Row, add, transposed};
+use super::{
+    Entrance, Layer, NEIGHBOURS, POSITIONS, Parts, Signals, Span, Stack, bias, plane_and_square,
+};
+use crate::game::Feature;
+use crate::nets::sparse::sigmoid;
+use crate::nets::{Features, Net};
+
+/// Shares of a batch: no more threads than this can be of use.
+const SHARES: usize = 8;
+
+/// Computes gradients of a convolutional network on the CPU; equal to burn's
+/// within rounding.
+pub struct Trainer {
+    arch: Arch,
+    stack: Stack,
+    /// The layers of the stack, from outputs to inputs.
+    backward: Vec<Backward>,
+    shares: Vec<Share>,
+}
+
+/// A layer for the way back.
+struct Backward {
+    matrix: Matrix,
+    /// The rows of [`POSITIONS`] positions.
+    rows: Arc<[Row]>,
+}
+
+/// Memory of a share, and what it found.
+struct Share {
+    signals: Signals,
+    /// The derivative of the loss by each of `signals`, before the rectifier.
+    errors: Signals,
+    entrance: Entrance,
+    layers: Vec<Matrix>,
+    /// Sum of squared errors.
+    loss: f32,
+}
+
+impl Trainer {
+    /// A trainer for networks of this size; none if they are not convolutional.
+    pub fn new(net: &Net) -> Option<Trainer> {
+        let stack = Stack::new(&net.parts()?);
+        Some(Trainer {
+            arch: Arch::new(),
+            backward: stack.layers.iter().map(Backward::new).collect(),
+            shares: (0..SHARES).map(|_| Share::new(&stack)).collect(),
+            stack,
+        })
+    }
+
+    /// The mean squared error of `net`, `[1]`, and its gradients; all on `device`.
+    ///
+    /// # Panics
+    /// If `net` is not of the size that the trainer was made for.
+    pub fn gradients(
+        &mut self,
+        net: &Net,
+        features: &Features,
+        targets: &[f32],
+        device: &Device,
+    ) -> (Tensor<1>, GradientsParams) {
+        let parts = net.parts().expect("the network is convolutional");
+        let Trainer {
+            arch,
+            stack,
+            backward,
+            shares,
+        } = self;
+        stack.load(&parts);
+        for (backward, layer) in zip(&mut *backward, &stack.layers) {
+            backward.load(layer);
+        }
+        let count = targets.len();
+        shares
+            .par_iter_mut()
+            .enumerate()
+            .for_each(|(number, share)| {
+                let positions = number * count / SHARES..(number + 1) * count / SHARES;
+                share.run(*arch, stack, backward, features, targets, positions);
+            });
+        let loss: f32 = shares.iter().map(|share| share.loss).sum();
+        let loss = Tensor::from_data([loss / count as f32], device);
+        (loss, collect(stack, shares, &parts, device))
+    }
+}
+
+impl Backward {
+    fn new(layer: &Layer) -> Backward {
+        let Layer { matrix, rows, .. } = layer;
+        let swapped = |row: &Row| Row {
+            input: row.output,
+            output: row.input,
+        };
+        // A square is its neighbours' neighbour: rows of a convolution stay.
+        let convolution = layer.convolution;
+        let (inputs, outputs) = if convolution {
+            (matrix.inputs.clone(), matrix.outputs.clone())
+        } else {
+            (matrix.outputs.clone(), matrix.inputs.clone())
+        };
+        Backward {
+            matrix: Matrix::zeros(inputs, outputs),
+            rows: if convolution {
+                rows.clone()
+            } else {
+                rows.iter().map(swapped).collect()
+            },
+        }
+    }
+
+    /// Copies the weights of the layer that this was made from.
+    fn load(&mut self, layer: &Layer) {
+        let (inputs, outputs) = (layer.matrix.inputs.len(), layer.matrix.outputs.len());
+        for output in 0..outputs {
+            for input in 0..inputs {
+                let tile = transposed(layer.matrix.tile(output, input));
+                if layer.convolution {
+                    // Seen from the other square, a neighbour lies on the opposite side.
+                    let (neighbour, block) = (input / outputs, input % outputs);
+                    let opposite = NEIGHBOURS - 1 - neighbour;
+                    *self.matrix.tile_mut(block, opposite * outputs + output) = tile;
+                } else {
+                    *self.matrix.tile_mut(input, output) = tile;
+                }
+            }
+        }
+    }
+}
+
+impl Share {
+    fn new(stack: &Stack) -> Share {
+        let zeros = |layer: &Layer| {
+            Matrix::zeros(layer.matrix.inputs.clone(), layer.matrix.outputs.clone())
+        };
+        Share {
+            signals: stack.signals(),
+            errors: stack.signals(),
+            entrance: stack.entrance.clone(),
+            layers: stack.layers.iter().map(zeros).collect(),
+            loss: 0.0,
+        }
+    }
+
+    /// Goes through some positions of a batch, forward and back.
+    fn run(
+        &mut self,
+        arch: Arch,
+        stack: &Stack,
+        backward: &[Backward],
+        features: &Features,
+        targets: &[f32],
+        positions: Range<usize>,
+    ) {
+        self.entrance.weights.fill(Block::ZERO);
+        self.entrance.bias.fill(Block::ZERO);
+        for matrix in &mut self.layers {
+            matrix.tiles.fill([Block::ZERO; LANES]);
+            matrix.bias.fill(Block::ZERO);
+        }
+        self.loss = 0.0;
+        for first in positions.clone().step_by(POSITIONS) {
+            let chunk = first..positions.end.min(first + POSITIONS);
+            for (place, position) in chunk.clone().enumerate() {
+                stack.enter(arch, features.get(position), place, &mut self.signals);
+            }
+            stack.forward(arch, 0, chunk.len(), &mut self.signals);
+            self.compare(stack, &targets[chunk.clone()], targets.len());
+            self.go_back(arch, stack, backward, chunk.len());
+            for (place, position) in chunk.enumerate() {
+                let stride = stack.board.plane * stack.blocks;
+                arch.dispatch(EnterGradient {
+                    stack,
+                    features: features.get(position),
+                    errors: &self.errors[0][place * stride..(place + 1) * stride],
+                    gradient: &mut self.entrance,
+                });
+            }
+        }
+    }
+
+    /// Sets the error of the last signal: the derivative of the mean over `count` of
+    /// (2 s - 1 - target)^2, where s is the sigmoid of the signal.
+    fn compare(&mut self, stack: &Stack, targets: &[f32], count: usize) {
+        let errors = self.errors.last_mut().expect("there is an output");
+        for ((logit, &target), error) in zip(zip(stack.logits(&self.signals), targets), errors) {
+            let s = sigmoid(logit);
+            let difference = 2.0 * s - 1.0 - target;
+            self.loss += difference * difference;
+            error.0[0] = 2.0 * difference / count as f32 * 2.0 * s * (1.0 - s);
+        }
+    }
+
+    /// From the error of the last signal to all others, and to the gradients.
+    fn go_back(&mut self, arch: Arch, stack: &Stack, backward: &[Backward], positions: usize) {
+        for (index, layer) in stack.layers.iter().enumerate().rev() {
+            let signal = &self.signals[index];
+            let (before, after) = self.errors.split_at_mut(index + 1);
+            let rows = &layer.rows[..positions * layer.rows_per_position];
+            // All that a position of a convolution touches fits into the first cache.
+            let at_once = if layer.convolution {
+                layer.rows_per_position
+            } else {
+                positions
+            };
+            for rows in rows.chunks(at_once) {
+                arch.dispatch(Gradient {
+                    gradient: &mut self.layers[index],
+                    rows,
+                    inputs: signal,
+                    errors: &after[0],
+                });
+            }
+            let skipped = stack.layers.get(index + 1).is_some_and(|next| next.skip);
+            arch.dispatch(Product {
+                matrix: &backward[index].matrix,
+                rows: &backward[index].rows[..rows.len()],
+                inputs: &after[0],
+                plus: skipped.then(|| &after[1][..]),
+                finish: Finish::Gate(signal),
+                outputs: &mut before[index],
+            });
+        }
+    }
+}
+
+/// The kernel of the first layer's gradient: one position.
+struct EnterGradient<'a> {
+    stack: &'a Stack,
+    features: &'a [Feature],
+    errors: &'a [Block],
+    gradient: &'a mut Entrance,
+}
+
+impl WithSimd for EnterGradient<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let EnterGradient {
+            stack,
+            features,
+            errors,
+            gradient,
+        } = self;
+        let (board, blocks) = (&stack.board, stack.blocks);
+        for &feature in features {
+            let (plane, square) = plane_and_square(feature, board);
+            for &(neighbour, place) in &board.reached[square] {
+                let first = (plane * NEIGHBOURS + neighbour) * blocks;
+                let sums = &mut gradient.weights[first..][..blocks];
+                for (sum, error) in zip(sums, &errors[place * blocks..][..blocks]) {
+                    add(sum, error);
+                }
+            }
+        }
+        for &square in &board.squares {
+            for (sum, error) in zip(&mut gradient.bias, &errors[square * blocks..][..blocks]) {
+                add(sum, error);
+            }
+        }
+    }
+}
+
+/// Adds the gradients of the shares, for burn's optimisers.
+fn collect(stack: &Stack, shares: &[Share], parts: &Parts, device: &Device) -> GradientsParams {
+    let mut sums = Sums {
+        shares,
+        device,
+        gradients: GradientsParams::new(),
+    };
+    let first = parts.convolutions[0].layer;
+    sums.add(&first.weight, &stack.entrance_spans, |share| {
+        &share.entrance.weights
+    });
+    sums.add(bias(&first.bias), &stack.entrance_bias_spans, |share| {
+        &share.entrance.bias
+    });
+    let (convolutions, dense) = stack.layers.split_at(parts.convolutions.len() - 1);
+    for (index, convolution) in parts.convolutions[1..].iter().enumerate() {
+        let Conv2d { weight, bias, .. } = convolution.layer;
+        sums.add_layer(&convolutions[index], index, weight, bias);
+    }
+    for (number, linear) in [parts.hidden, parts.output].into_iter().enumerate() {
+        let index = convolutions.len() + number;
+        sums.add_layer(&dense[number], index, &linear.weight, &linear.bias);
+    }
+    sums.gradients
+}
+
+struct Sums<'a> {
+    shares: &'a [Share],
+    device: &'a Device,
+    gradients: GradientsParams,
+}
+
+impl Sums<'_> {
+    fn add_layer<const D: usize>(
+        &mut self,
+        layer: &Layer,
+        index: usize,
+        weight: &Param<Tensor<D>>,
+        bias_of_layer: &Option<Param<Tensor<1>>>,
+    ) {
+        self.add(weight, &layer.spans, |share| {
+            share.layers[index].tiles.as_flattened()
+        });
+        self.add(bias(bias_of_layer), &layer.bias_spans, |share| {
+            &share.layers[index].bias
+        });
+    }
+
+    fn add<const D: usize>(
+        &mut self,
+        parameter: &Param<Tensor<D>>,
+        spans: &[Span],
+        blocks: impl Fn(&Share) -> &[Block],
+    ) {
+        let shape = parameter.dims();
+        let mut numbers = vec![0.0; shape.iter().product()];
+        for span in spans {
+            let mut sum = Block::ZERO;
+            for share in self.shares {
+                add(&mut sum, &blocks(share)[span.block]);
+            }
+            let numbers = numbers[span.first..].iter_mut().step_by(span.step);
+            zip(numbers, &sum.0[..span.count]).for_each(|(number, &lane)| *number = lane);
+        }
+        let gradient = Tensor::<D>::from_data(TensorData::new(numbers, shape), self.device);
+        self.gradients.register(parameter.id, gradient);
+    }
+}
