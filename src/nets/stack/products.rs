@@ -173,14 +173,24 @@ impl Product<'_> {
         let mut begins = [rows[rows.len() - 1]; ROWS];
         begins[..rows.len()].copy_from_slice(rows);
 
+        let mut places = [[0; BLOCKS]; ROWS];
+        for row in 0..ROWS {
+            for block in 0..BLOCKS {
+                places[row][block] = begins[row].output + matrix.outputs[first + block];
+            }
+        }
+
         let mut sums = [[[zero; REGISTERS]; BLOCKS]; ROWS];
         for block in 0..BLOCKS {
             let bias = load::<S, REGISTERS>(&matrix.bias[first + block]);
             for row in 0..ROWS {
                 sums[row][block] = bias;
-                if let Some(plus) = plus {
-                    let place = begins[row].output + matrix.outputs[first + block];
-                    let plus = load::<S, REGISTERS>(&plus[place]);
+            }
+        }
+        if let Some(plus) = plus {
+            for row in 0..ROWS {
+                for block in 0..BLOCKS {
+                    let plus = load::<S, REGISTERS>(&plus[places[row][block]]);
                     for register in 0..REGISTERS {
                         let sum = &mut sums[row][block][register];
                         *sum = simd.add_f32s(*sum, plus[register]);
@@ -220,27 +230,35 @@ impl Product<'_> {
             }
         }
 
-        for row in 0..ROWS {
-            for block in 0..BLOCKS {
-                let place = begins[row].output + matrix.outputs[first + block];
-                let sums = &mut sums[row][block];
-                match finish {
-                    Finish::Keep => {}
-                    Finish::Rectify => {
+        match finish {
+            Finish::Keep => {}
+            Finish::Rectify => {
+                for row in 0..ROWS {
+                    for block in 0..BLOCKS {
                         for register in 0..REGISTERS {
+                            let sum = &mut sums[row][block][register];
                             // In this order the x86 instruction hands NaN on.
-                            sums[register] = simd.max_f32s(zero, sums[register]);
-                        }
-                    }
-                    Finish::Gate(gate) => {
-                        let gate = load::<S, REGISTERS>(&gate[place]);
-                        for register in 0..REGISTERS {
-                            let open = simd.greater_than_f32s(gate[register], zero);
-                            sums[register] = simd.select_f32s(open, sums[register], zero);
+                            *sum = simd.max_f32s(zero, *sum);
                         }
                     }
                 }
-                store::<S, REGISTERS>(&mut outputs[place], sums);
+            }
+            Finish::Gate(gate) => {
+                for row in 0..ROWS {
+                    for block in 0..BLOCKS {
+                        let gate = load::<S, REGISTERS>(&gate[places[row][block]]);
+                        for register in 0..REGISTERS {
+                            let sum = &mut sums[row][block][register];
+                            let open = simd.greater_than_f32s(gate[register], zero);
+                            *sum = simd.select_f32s(open, *sum, zero);
+                        }
+                    }
+                }
+            }
+        }
+        for row in 0..ROWS {
+            for block in 0..BLOCKS {
+                store::<S, REGISTERS>(&mut outputs[places[row][block]], &sums[row][block]);
             }
         }
     }
