@@ -80,20 +80,19 @@ impl StackEvaluator {
             ..
         } = &mut self.memory;
         let Stack { board, layers, .. } = &*self.stack;
+        let squares = board.squares.len();
         let changed = &mut changed[..children];
         changed.iter_mut().for_each(|changed| board.spread(changed));
         let stride = board.plane * self.stack.blocks;
-        for index in 0..layers.len() - 2 {
+        for index in self.stack.convolutions() {
             rows.clear();
             for (child, changed) in changed.iter_mut().enumerate() {
                 board.spread(changed);
                 let own = &mut signals[index + 1][child * stride..(child + 1) * stride];
                 own.copy_from_slice(&parent[index + 1][..stride]);
-                let squares = board
-                    .squares
-                    .iter()
-                    .zip(&layers[index].rows[child * board.squares.len()..]);
-                rows.extend(squares.filter_map(|(&square, row)| changed[square].then_some(row)));
+                let own_rows = &layers[index].rows[child * squares..(child + 1) * squares];
+                let pairs = board.squares.iter().zip(own_rows);
+                rows.extend(pairs.filter_map(|(&square, row)| changed[square].then_some(row)));
             }
             self.stack.apply(self.arch, index, rows, signals);
         }
@@ -124,7 +123,9 @@ impl<G: Game> Evaluator<G> for StackEvaluator {
         for chunk in positions.chunks(POSITIONS) {
             self.enter(game, chunk);
             let signals = &mut self.memory.signals;
-            self.stack.forward(self.arch, 0, chunk.len(), signals);
+            for layers in [self.stack.convolutions(), self.stack.dense()] {
+                self.stack.forward(self.arch, layers, chunk.len(), signals);
+            }
             self.hand_out(chunk.len(), values);
         }
     }
@@ -146,7 +147,8 @@ impl<G: Game> Evaluator<G> for StackEvaluator {
         features.clear();
         game.features(parent, opponent, features);
         self.stack.enter(self.arch, features, 0, signals);
-        self.stack.forward(self.arch, 0, 1, signals);
+        let convolutions = self.stack.convolutions();
+        self.stack.forward(self.arch, convolutions, 1, signals);
 
         let mut positions = Vec::new();
         for moves in moves.chunks(POSITIONS) {
@@ -165,8 +167,8 @@ impl<G: Game> Evaluator<G> for StackEvaluator {
                 }
             }
             self.convolve_changes(moves.len());
-            let dense = self.stack.layers.len() - 2;
             let signals = &mut self.memory.signals;
+            let dense = self.stack.dense();
             self.stack.forward(self.arch, dense, moves.len(), signals);
             self.hand_out(moves.len(), values);
         }

@@ -19,6 +19,7 @@ pub use evaluator::StackEvaluator;
 pub use trainer::Trainer;
 
 use std::iter::zip;
+use std::ops::Range;
 use std::sync::Arc;
 
 use burn::module::Param;
@@ -401,12 +402,23 @@ impl Stack {
         });
     }
 
-    /// All layers from number `first` of `layers` on, for all rows of the positions.
-    fn forward(&self, arch: Arch, first: usize, positions: usize, signals: &mut Signals) {
-        for (index, layer) in self.layers.iter().enumerate().skip(first) {
+    /// Some of `layers`, for all rows of the positions.
+    fn forward(&self, arch: Arch, layers: Range<usize>, positions: usize, signals: &mut Signals) {
+        for index in layers {
+            let layer = &self.layers[index];
             let rows = &layer.rows[..positions * layer.rows_per_position];
             self.apply(arch, index, rows, signals);
         }
+    }
+
+    /// The convolutions among `layers`.
+    fn convolutions(&self) -> Range<usize> {
+        0..self.layers.len() - 2
+    }
+
+    /// The dense layers among `layers`.
+    fn dense(&self) -> Range<usize> {
+        self.layers.len() - 2..self.layers.len()
     }
 
     /// The network's outputs before the last sigmoid.

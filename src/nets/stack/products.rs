@@ -124,31 +124,55 @@ impl WithSimd for Product<'_> {
         // Sums for two multiply-adds a cycle of latency 4 at least, and with the
         // weights no more than there are registers: 32 of 512 bits, 16 of 256, 32 of 128.
         match S::F32_LANES {
-            16 => self.run::<S, 1, 2, 8>(simd),
-            8 => self.run::<S, 2, 1, 4>(simd),
-            4 => self.run::<S, 4, 1, 4>(simd),
-            _ => self.run::<S, LANES, 1, 1>(simd),
+            16 => self.run::<S, 1, 2, 8, 4>(simd),
+            8 => self.run::<S, 2, 1, 4, 2>(simd),
+            4 => self.run::<S, 4, 1, 4, 2>(simd),
+            _ => self.run::<S, LANES, 1, 1, 1>(simd),
         }
     }
 }
 
 impl Product<'_> {
-    /// `REGISTERS` hold a block; a tile is `ROWS` by `BLOCKS`.
+    /// `REGISTERS` hold a block; a tile is `ROWS` by `BLOCKS`, the last one perhaps
+    /// `HALF` by `BLOCKS`.
     #[inline(always)]
-    fn run<S: Simd, const REGISTERS: usize, const BLOCKS: usize, const ROWS: usize>(
+    fn run<
+        S: Simd,
+        const REGISTERS: usize,
+        const BLOCKS: usize,
+        const ROWS: usize,
+        const HALF: usize,
+    >(
         mut self,
         simd: S,
     ) {
         let blocks = self.matrix.outputs.len();
         let whole = blocks - blocks % BLOCKS;
         for first in (0..whole).step_by(BLOCKS) {
-            for rows in self.rows.chunks(ROWS) {
-                self.tile::<S, REGISTERS, BLOCKS, ROWS>(simd, first, rows);
-            }
+            self.strip::<S, REGISTERS, BLOCKS, ROWS, HALF>(simd, first);
         }
         for first in whole..blocks {
-            for rows in self.rows.chunks(ROWS) {
-                self.tile::<S, REGISTERS, 1, ROWS>(simd, first, rows);
+            self.strip::<S, REGISTERS, 1, ROWS, HALF>(simd, first);
+        }
+    }
+
+    #[inline(always)]
+    fn strip<
+        S: Simd,
+        const REGISTERS: usize,
+        const BLOCKS: usize,
+        const ROWS: usize,
+        const HALF: usize,
+    >(
+        &mut self,
+        simd: S,
+        first: usize,
+    ) {
+        for rows in self.rows.chunks(ROWS) {
+            if rows.len() <= HALF {
+                self.tile::<S, REGISTERS, BLOCKS, HALF>(simd, first, rows);
+            } else {
+                self.tile::<S, REGISTERS, BLOCKS, ROWS>(simd, first, rows);
             }
         }
     }
@@ -398,9 +422,12 @@ fn store<S: Simd, const REGISTERS: usize>(block: &mut Block, registers: &[S::f32
 /// Adds a block to another, lane by lane.
 #[inline(always)]
 pub fn add(sum: &mut Block, block: &Block) {
+    // A copy, or the compiler fears that the two overlap.
+    let mut total = *sum;
     for lane in 0..LANES {
-        sum.0[lane] += block.0[lane];
+        total.0[lane] += block.0[lane];
     }
+    *sum = total;
 }
 
 #[cfg(test)]

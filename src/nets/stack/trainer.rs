@@ -98,7 +98,9 @@ impl Trainer {
             });
         let loss: f32 = shares.iter().map(|share| share.loss).sum();
         let loss = Tensor::from_data([loss / count as f32], device);
-        (loss, collect(stack, shares, &parts, device))
+        let (sum, rest) = shares.split_first_mut().expect("there are shares");
+        rest.iter().for_each(|share| sum.add(share));
+        (loss, hand_out(stack, sum, &parts, device))
     }
 }
 
@@ -181,7 +183,8 @@ impl Share {
             for (place, position) in chunk.clone().enumerate() {
                 stack.enter(arch, features.get(position), place, &mut self.signals);
             }
-            stack.forward(arch, 0, chunk.len(), &mut self.signals);
+            let all = 0..stack.layers.len();
+            stack.forward(arch, all, chunk.len(), &mut self.signals);
             self.compare(stack, &targets[chunk.clone()], targets.len());
             self.go_back(arch, stack, backward, chunk.len());
             for (place, position) in chunk.enumerate() {
@@ -193,6 +196,22 @@ impl Share {
                     gradient: &mut self.entrance,
                 });
             }
+        }
+    }
+
+    /// Adds the gradients of another share to those of this one.
+    fn add(&mut self, other: &Share) {
+        let add_all = |sums: &mut [Block], blocks: &[Block]| {
+            const AT_ONCE: usize = 1024;
+            sums.par_chunks_mut(AT_ONCE)
+                .zip(blocks.par_chunks(AT_ONCE))
+                .for_each(|(sums, blocks)| zip(sums, blocks).for_each(|(sum, x)| add(sum, x)));
+        };
+        add_all(&mut self.entrance.weights, &other.entrance.weights);
+        add_all(&mut self.entrance.bias, &other.entrance.bias);
+        for (sum, other) in zip(&mut self.layers, &other.layers) {
+            add_all(sum.tiles.as_flattened_mut(), other.tiles.as_flattened());
+            add_all(&mut sum.bias, &other.bias);
         }
     }
 
@@ -279,69 +298,58 @@ impl WithSimd for EnterGradient<'_> {
     }
 }
 
-/// Adds the gradients of the shares, for burn's optimisers.
-fn collect(stack: &Stack, shares: &[Share], parts: &Parts, device: &Device) -> GradientsParams {
-    let mut sums = Sums {
-        shares,
+/// Takes the gradients of a batch to burn's optimisers.
+fn hand_out(stack: &Stack, sum: &Share, parts: &Parts, device: &Device) -> GradientsParams {
+    let mut gradients = Registered {
         device,
         gradients: GradientsParams::new(),
     };
     let first = parts.convolutions[0].layer;
-    sums.add(&first.weight, &stack.entrance_spans, |share| {
-        &share.entrance.weights
-    });
-    sums.add(bias(&first.bias), &stack.entrance_bias_spans, |share| {
-        &share.entrance.bias
-    });
-    let (convolutions, dense) = stack.layers.split_at(parts.convolutions.len() - 1);
-    for (index, convolution) in parts.convolutions[1..].iter().enumerate() {
+    let Entrance {
+        weights,
+        bias: sums,
+    } = &sum.entrance;
+    gradients.add(&first.weight, &stack.entrance_spans, weights);
+    gradients.add(bias(&first.bias), &stack.entrance_bias_spans, sums);
+    let mut layers = zip(&stack.layers, &sum.layers);
+    for (convolution, layer) in zip(&parts.convolutions[1..], &mut layers) {
         let Conv2d { weight, bias, .. } = convolution.layer;
-        sums.add_layer(&convolutions[index], index, weight, bias);
+        gradients.add_layer(layer, weight, bias);
     }
-    for (number, linear) in [parts.hidden, parts.output].into_iter().enumerate() {
-        let index = convolutions.len() + number;
-        sums.add_layer(&dense[number], index, &linear.weight, &linear.bias);
+    for (linear, layer) in zip([parts.hidden, parts.output], layers) {
+        gradients.add_layer(layer, &linear.weight, &linear.bias);
     }
-    sums.gradients
+    gradients.gradients
 }
 
-struct Sums<'a> {
-    shares: &'a [Share],
+struct Registered<'a> {
     device: &'a Device,
     gradients: GradientsParams,
 }
 
-impl Sums<'_> {
+impl Registered<'_> {
     fn add_layer<const D: usize>(
         &mut self,
-        layer: &Layer,
-        index: usize,
+        (layer, sum): (&Layer, &Matrix),
         weight: &Param<Tensor<D>>,
         bias_of_layer: &Option<Param<Tensor<1>>>,
     ) {
-        self.add(weight, &layer.spans, |share| {
-            share.layers[index].tiles.as_flattened()
-        });
-        self.add(bias(bias_of_layer), &layer.bias_spans, |share| {
-            &share.layers[index].bias
-        });
+        self.add(weight, &layer.spans, sum.tiles.as_flattened());
+        self.add(bias(bias_of_layer), &layer.bias_spans, &sum.bias);
     }
 
     fn add<const D: usize>(
         &mut self,
         parameter: &Param<Tensor<D>>,
         spans: &[Span],
-        blocks: impl Fn(&Share) -> &[Block],
+        blocks: &[Block],
     ) {
         let shape = parameter.dims();
         let mut numbers = vec![0.0; shape.iter().product()];
         for span in spans {
-            let mut sum = Block::ZERO;
-            for share in self.shares {
-                add(&mut sum, &blocks(share)[span.block]);
-            }
+            let lanes = &blocks[span.block].0[..span.count];
             let numbers = numbers[span.first..].iter_mut().step_by(span.step);
-            zip(numbers, &sum.0[..span.count]).for_each(|(number, &lane)| *number = lane);
+            zip(numbers, lanes).for_each(|(number, &lane)| *number = lane);
         }
         let gradient = Tensor::<D>::from_data(TensorData::new(numbers, shape), self.device);
         self.gradients.register(parameter.id, gradient);
