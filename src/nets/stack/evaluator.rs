@@ -106,8 +106,8 @@ impl StackEvaluator {
 
 impl Board {
     /// Marks the neighbours of marked squares.
-    fn spread(&self, marked: &mut Vec<bool>) {
-        let before = marked.clone();
+    fn spread(&self, marked: &mut [bool]) {
+        let before = marked.to_owned();
         for &square in &self.squares {
             let corner = self.corner(square);
             marked[square] = self
