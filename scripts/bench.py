@@ -2,24 +2,27 @@
 
 `scripts/bench` starts this. Tanren answers through the program in
 tests/benches/side_by_side.rs; PyTorch runs here, in eager mode, on dense float
-tensors that lie ready, with its fused Adam. Every figure is the median of ROUNDS
-rounds, ratios are medians of the ratios within a round.
+tensors that lie ready, with its fused Adam. Every figure is the median of several
+rounds (the argument, 5 by default), ratios are medians of the ratios within a round.
 """
 
+import os
 import platform
 import statistics
 import subprocess
+import sys
 import time
 
 import torch
 from torch import nn
 
-ROUNDS = 5
+ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 SECONDS = 0.3
 CORES = torch.get_num_threads()
 PLANES, ROWS, COLUMNS = 4, 8, 8
 SQUARES = ROWS * COLUMNS
 CONV_LAYERS, DENSE = 3, 64
+ONES, SIGMOID, CHUNK = 12, 16, 16
 MLP, CONV = "mlp:50", "conv:32"
 
 
@@ -171,16 +174,25 @@ def generation(tanren, name, games):
     )
 
 
-def work(name):
-    """Multiply-adds of one position forward: as a dense layer stack, and with the sparse input."""
+def floor(name):
+    """What one evaluation cannot do without: multiply-adds, and bytes from some cache.
+
+    Inputs are ONES ones, so the first layer is additions of rows. A sigmoid counts
+    as SIGMOID multiply-adds. Weights of dense and 3x3 layers serve CHUNK positions
+    at a time; behind each layer a signal is written and read.
+    """
     kind, width = name.split(":")
     width = int(width)
-    ones = 12
     if kind == "mlp":
-        return PLANES * SQUARES * width + width, ones * width + width
-    first = SQUARES * 9 * PLANES * width
-    rest = (CONV_LAYERS - 1) * SQUARES * 9 * width * width + SQUARES * width * DENSE + DENSE
-    return first + rest, ones * 9 * width + rest
+        return (ONES + 1 + SIGMOID) * width + SIGMOID, 4 * (ONES + 2) * width
+    weights = (CONV_LAYERS - 1) * 9 * width * width + SQUARES * width * DENSE + DENSE
+    operations = ONES * 9 * width + SQUARES * (CONV_LAYERS - 1) * 9 * width * width
+    signals = 2 * CONV_LAYERS * SQUARES * width
+    rows = ONES * 9 * width
+    return (
+        operations + SQUARES * width * DENSE + DENSE + SIGMOID,
+        4 * (rows + signals + weights / CHUNK),
+    )
 
 
 def floors(tanren):
@@ -189,17 +201,16 @@ def floors(tanren):
     peak = statistics.median(answer[1] / answer[0] for answer in peaks)
     yield "multiply-adds in registers", "", "", per_second(peak) + "/s", "1"
     for name in (MLP, CONV):
-        dense, sparse = work(name)
-        numbers = sum(p.numel() for p in network(name).parameters())
-        for what, operations, question, repeats in (
-            ("evaluation", sparse, ("evaluate", name, 1024), 1),
-            # Back: once more for the weights and, behind the first layer, for the signal.
-            ("training step of 1024", 3 * sparse, ("step", name, 1024, 1), 1),
+        operations, size = floor(name)
+        for what, times, question in (
+            ("evaluation", 1, ("evaluate", name, 1024)),
+            # Back: once more for the weights, once more for the signals.
+            ("training step of 1024", 3, ("step", name, 1024, 1)),
         ):
             (answers,) = alternate(lambda: tanren.ask(*question))
-            rate = statistics.median(operations * answer[1] / answer[0] for answer in answers)
+            rate = statistics.median(times * operations * a[1] / a[0] for a in answers)
             yield (
-                f"{name}, {what}", per_second(operations), per_second(4 * numbers),
+                f"{name}, {what}", per_second(times * operations), per_second(times * size),
                 per_second(rate) + "/s", f"{rate / peak:.2f}",
             )
 
@@ -222,12 +233,13 @@ def sizes(tanren):
 def machine():
     with open("/proc/cpuinfo", encoding="ascii") as file:
         names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    return f"{names[0] if names else platform.processor()}, {CORES} cores"
+    load = os.getloadavg()[0]
+    return f"{names[0] if names else platform.processor()}, {CORES} cores, load {load:.1f} before"
 
 
 def main():
     tanren = Tanren()
-    print(f"{machine()}; PyTorch {torch.__version__}. Medians of {ROUNDS} rounds, asked in turn.")
+    print(f"{machine()}; PyTorch {torch.__version__}. Medians of {ROUNDS} rounds, asked in turn.", flush=True)
     table(
         "Training step, Adam included",
         ("network", "batch", "threads", "Tanren", "burn", "PyTorch", "PyTorch / Tanren", "burn / Tanren"),
@@ -246,7 +258,7 @@ def main():
     )
     table(
         "Distance from the floor, one thread",
-        ("what", "multiply-adds a position", "bytes of weights", "multiply-adds/s", "share of the ceiling"),
+        ("what", "multiply-adds a position", "bytes a position", "multiply-adds/s", "share of the ceiling"),
         floors(tanren),
     )
     table(

@@ -120,6 +120,17 @@ fn evaluation(criterion: &mut Criterion) {
         b.iter(|| sparse.evaluate(&game, &all, &mut values));
     });
     group.sample_size(10);
+    for kind in [NetKind::Conv, NetKind::Residual] {
+        let mut evaluator = learner(&game, kind).evaluator();
+        group.bench_function(BenchmarkId::new("from the parent", kind.name()), |b| {
+            b.iter(|| {
+                for (parent, moves) in parents.iter().zip(&moves) {
+                    evaluator.evaluate_children(&game, parent, moves, &mut values);
+                    black_box(&values);
+                }
+            });
+        });
+    }
     for kind in NetKind::ALL {
         let mut burn = BatchEvaluator::new(learner(&game, kind).net(), Compute::cpu().device);
         group.bench_function(BenchmarkId::new("burn", kind.name()), |b| {

@@ -611,6 +611,30 @@ mod tests {
         }
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn instruction_sets_that_fuse_agree_to_the_last_bit() {
+        let Some(v3) = pulp::x86::V3::try_new() else {
+            return; // Nothing here fuses.
+        };
+        for case in cases() {
+            let run = |kernel: &dyn Fn(Product)| {
+                let mut outputs = case.outputs.clone();
+                kernel(Product {
+                    matrix: &case.matrix,
+                    rows: &case.rows,
+                    inputs: &case.inputs,
+                    plus: Some(&case.gate),
+                    finish: Finish::Rectify,
+                    outputs: &mut outputs,
+                });
+                outputs
+            };
+            let best = run(&|product| Arch::new().dispatch(product));
+            assert_eq!(run(&|product| Simd::vectorize(v3, product)), best);
+        }
+    }
+
     #[test]
     fn a_tile_transposed_twice_is_itself() {
         let tile: Tile = random_blocks(LANES, &mut Seed(1).stream("tile"))
