@@ -98,8 +98,8 @@ def alternate(*questions):
     return list(zip(*[[question() for question in questions] for _ in range(ROUNDS)]))
 
 
-def ratio(slow, fast):
-    return statistics.median(s / f for s, f in zip(slow, fast))
+def ratio(numbers, others):
+    return statistics.median(a / b for a, b in zip(numbers, others))
 
 
 def show(seconds):
@@ -111,7 +111,7 @@ def show(seconds):
 
 
 def per_second(number):
-    for unit, factor in (("M", 1e6), ("k", 1e3)):
+    for unit, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if number >= factor:
             return f"{number / factor:.3g} {unit}"
     return f"{number:.3g}"
@@ -197,9 +197,13 @@ def floor(name):
 
 def floors(tanren):
     """How far one thread is from the multiply-adds that the processor can do."""
-    (peaks,) = alternate(lambda: tanren.ask("multiply-adds"))
-    peak = statistics.median(answer[1] / answer[0] for answer in peaks)
-    yield "multiply-adds in registers", "", "", per_second(peak) + "/s", "1"
+
+    def ceiling():
+        seconds, count = tanren.ask("multiply-adds")
+        return count / seconds
+
+    (ceilings,) = alternate(ceiling)
+    yield "multiply-adds in registers", "", "", per_second(statistics.median(ceilings)) + "/s", "1"
     for name in (MLP, CONV):
         operations, size = floor(name)
         for what, times, question in (
@@ -207,11 +211,15 @@ def floors(tanren):
             # Back: once more for the weights, once more for the signals.
             ("training step of 1024", 3, ("step", name, 1024, 1)),
         ):
-            (answers,) = alternate(lambda: tanren.ask(*question))
-            rate = statistics.median(times * operations * a[1] / a[0] for a in answers)
+
+            def rate():
+                seconds, count = tanren.ask(*question)
+                return times * operations * count / seconds
+
+            ceilings, rates = alternate(ceiling, rate)
             yield (
                 f"{name}, {what}", per_second(times * operations), per_second(times * size),
-                per_second(rate) + "/s", f"{rate / peak:.2f}",
+                per_second(statistics.median(rates)) + "/s", f"{ratio(rates, ceilings):.2f}",
             )
 
 

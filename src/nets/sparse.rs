@@ -13,6 +13,12 @@
 //! to be inlined into what `pulp` calls, or it is compiled for the oldest set.
 //! They never fuse a product and a sum, and they add in a fixed order, so that
 //! every instruction set gives the same bits.
+//!
+//! Weights of 16 bits were tried and left out. In a copy of this kernel (50 hidden
+//! units, AVX-512) a child took 43 ns as it is, 29 ns with sums of 16 bits and a
+//! sigmoid made of two parabolas in 16 bits, 55 ns with sums of 16 bits and the
+//! sigmoid below. The kernel is half of the time that generation takes, so that the
+//! best of these makes generation 1.2 times as fast, for a slightly other function.
 
 use std::sync::Arc;
 
