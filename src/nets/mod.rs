@@ -301,20 +301,21 @@ pub enum NetEvaluator {
     Sparse(sparse::SparseMlp),
     /// Convolutions on the CPU: the children of a position at a time.
     Stack(stack::StackEvaluator),
-    /// A GPU: large batches through burn.
+    /// Everything else: large batches through burn.
     Batch(BatchEvaluator),
 }
 
 impl NetEvaluator {
     /// Copies the weights of an inference network that lives on `compute`.
     pub fn new(net: &Net, compute: &device::Compute) -> NetEvaluator {
-        match net {
-            _ if !compute.is_cpu => {
-                NetEvaluator::Batch(BatchEvaluator::new(net.clone(), compute.device.clone()))
+        match (net, net.parts()) {
+            (Net::Mlp(mlp), _) if compute.is_cpu => {
+                NetEvaluator::Sparse(sparse::SparseMlp::new(mlp))
             }
-            Net::Mlp(mlp) => NetEvaluator::Sparse(sparse::SparseMlp::new(mlp)),
-            Net::Conv(net) => NetEvaluator::Stack(stack::StackEvaluator::new(&net.parts())),
-            Net::Residual(net) => NetEvaluator::Stack(stack::StackEvaluator::new(&net.parts())),
+            (_, Some(parts)) if compute.is_cpu => {
+                NetEvaluator::Stack(stack::StackEvaluator::new(&parts))
+            }
+            _ => NetEvaluator::Batch(BatchEvaluator::new(net.clone(), compute.device.clone())),
         }
     }
 
