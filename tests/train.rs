@@ -133,7 +133,7 @@ fn learner<G: Game>(game: &G, kind: NetKind) -> Learner {
 }
 
 #[test]
-fn games_apart_equal_games_together() {
+fn games_apart_equal_games_together_and_in_halves() {
     struct Check;
     impl GameVisitor for Check {
         type Output = ();
@@ -146,11 +146,13 @@ fn games_apart_equal_games_together() {
                 games_per_round: 12,
             };
             let apart = generator.play_apart(3, 12, &Hashed);
-            let together = generator.play_together(3, 12, &mut Hashed);
+            let together = generator.play_together(3, 0..12, &mut Hashed);
+            let halves = generator.play_in_halves(3, 12, &Hashed);
             let samples = |games: &[SelfPlayGame<G>]| -> Vec<Samples> {
                 games.iter().map(|game| game.samples.clone()).collect()
             };
             assert!(samples(&apart) == samples(&together));
+            assert!(samples(&apart) == samples(&halves));
         }
     }
     for game in ["march-blitz", "breakthrough-6", "connect-four"] {

@@ -138,7 +138,7 @@ fn open(config: &str, resume: Option<PathBuf>, args: RunArgs) -> anyhow::Result<
         device
             .parse::<DeviceRequest>()
             .map_err(UsageError::wrap)?
-            .adapter()?;
+            .check_exists()?;
     }
     if let Some(path) = resume {
         let mut folder = RunFolder::open(&path, EXPERIMENTS).map_err(blame)?;

@@ -177,7 +177,7 @@ fn generation(criterion: &mut Criterion) {
     group.sample_size(10);
     let mut burn = BatchEvaluator::new(learner(&game, NetKind::Mlp).net(), Compute::cpu().device);
     group.bench_function("mlp, burn, all games together", |b| {
-        b.iter(|| generator.play_together(0, 48, &mut burn));
+        b.iter(|| generator.play_together(0, 0..48, &mut burn));
     });
     group.finish();
 }

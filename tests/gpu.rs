@@ -1,0 +1,121 @@
+//! What runs on a GPU, on whatever adapter comes first: a card, or Mesa's software
+//! Vulkan, which `scripts/test` installs. Without an adapter these tests fail; they
+//! are never passed over.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value as Json;
+use tanren::nets::device::{Compute, DeviceId};
+
+use crate::cli::{place, run, tanren, weights};
+use crate::nets::assert_packed_planes_equal_dense_planes;
+
+#[test]
+fn packed_planes_equal_dense_planes_on_the_gpu() {
+    let gpu = Compute::open(DeviceId::Gpu(0)).unwrap();
+    assert_packed_planes_equal_dense_planes(&gpu.device);
+    assert_packed_planes_equal_dense_planes(&gpu.device.autodiff());
+}
+
+/// Trains the smoke preset; returns what it said.
+fn smoke(net: &str, device: &str, run_dir: &Path) -> String {
+    let net = format!("net.kind={net}");
+    let mut command = tanren(&["train", "smoke", "--device", device, "--set", &net, "--out"]);
+    run(command.arg(run_dir), 0).1
+}
+
+fn last_loss(run_dir: &Path) -> f64 {
+    let metrics = fs::read_to_string(run_dir.join("metrics.jsonl")).unwrap();
+    let last: Json = serde_json::from_str(metrics.lines().last().unwrap()).unwrap();
+    last["loss"].as_f64().unwrap()
+}
+
+fn learns_what_the_cpu_learns(net: &str) {
+    let (_keep, on_cpu) = place();
+    let (_keep, on_gpu) = place();
+    let said = smoke(net, "cpu", &on_cpu);
+    assert!(!said.contains("against the CPU"), "{said}");
+    let said = smoke(net, "gpu", &on_gpu);
+    for expected in [
+        "relative errors against the CPU",
+        "gpu:0: ",
+        "cpu: ",
+        "evaluations/s",
+        "trained/s",
+    ] {
+        assert!(
+            said.contains(expected),
+            "{expected:?} is missing in\n{said}"
+        );
+    }
+    let (cpu, gpu) = (last_loss(&on_cpu), last_loss(&on_gpu));
+    assert!(
+        (cpu - gpu).abs() < 0.02 * cpu,
+        "{net}: loss {cpu} on the CPU, {gpu} on the GPU"
+    );
+}
+
+#[test]
+fn the_gpu_learns_an_mlp_as_the_cpu_does() {
+    learns_what_the_cpu_learns("mlp");
+}
+
+#[test]
+fn the_gpu_learns_convolutions_as_the_cpu_does() {
+    learns_what_the_cpu_learns("conv");
+}
+
+#[test]
+fn the_gpu_learns_residual_blocks_as_the_cpu_does() {
+    learns_what_the_cpu_learns("residual");
+}
+
+#[test]
+fn a_run_goes_on_where_it_was() {
+    let (_keep, run_dir) = place();
+    let small = ["--set", "games=48", "--set", "evaluation.final_pairs=1"];
+    let mut command = tanren(&["train", "smoke", "--device", "gpu", "--out"]);
+    run(command.arg(&run_dir).args(small), 0);
+    let whole = weights(&run_dir);
+    // As if the run had been killed after its last step.
+    fs::remove_file(run_dir.join("summary.json")).unwrap();
+    fs::remove_dir_all(run_dir.join("model")).unwrap();
+    let mut resume = tanren(&["train", "--device", "auto", "--resume"]);
+    let (_, said) = run(resume.arg(&run_dir), 0);
+    assert!(said.contains("relative errors against the CPU"), "{said}");
+    assert!(weights(&run_dir) == whole);
+    let about: Json =
+        serde_json::from_slice(&fs::read(run_dir.join("about.json")).unwrap()).unwrap();
+    let facts = |session: usize| about["sessions"][session]["facts"]["device"].clone();
+    assert!(facts(0).is_string() && facts(0) == facts(1), "{about}");
+}
+
+#[test]
+fn devices_are_checked_and_a_changed_weight_is_refused() {
+    let (stdout, _) = run(&mut tanren(&["devices", "--check", "--json"]), 0);
+    let found: Json = serde_json::from_str(&stdout).unwrap();
+    let checks = found["checks"].as_array().unwrap();
+    let gpus = found["gpus"].as_array().unwrap();
+    assert!(!gpus.is_empty(), "{stdout}");
+    assert_eq!(checks.len(), 3 * (gpus.len() + 1), "{stdout}");
+    for check in checks {
+        assert_eq!(check["passed"], true, "{stdout}");
+        let speed = &check["speeds"][0];
+        assert_eq!(speed["positions"], 64, "{stdout}");
+        for key in ["evaluations_per_second", "trained_per_second"] {
+            assert!(speed[key].as_f64().unwrap() > 0.0, "{stdout}");
+        }
+    }
+
+    let (stdout, stderr) = run(&mut tanren(&["devices", "--check", "--fault"]), 1);
+    assert!(
+        stdout.contains("FAILED") && !stdout.contains("passed"),
+        "{stdout}"
+    );
+    for net in ["mlp", "conv", "residual"] {
+        let expected = format!("gpu:0 computes wrong numbers with {net}, relative errors");
+        assert!(stderr.contains(&expected), "{stderr}");
+    }
+    assert!(stderr.contains("(accepted: 1e-3)"), "{stderr}");
+}
