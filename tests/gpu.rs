@@ -6,16 +6,49 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value as Json;
+use tanren::games::load;
+use tanren::nets::NetKind;
 use tanren::nets::device::{Compute, DeviceId};
+use tanren::random::Seed;
+use tanren::train::learner::Learner;
+use tanren::train::selfplay::{Generator, SelfPlayGame};
 
 use crate::cli::{place, run, tanren, weights};
-use crate::nets::assert_packed_planes_equal_dense_planes;
+use crate::nets::{adam, assert_packed_planes_equal_dense_planes, small_net};
+use crate::train::{ALL_PAIRINGS, config};
 
 #[test]
 fn packed_planes_equal_dense_planes_on_the_gpu() {
     let gpu = Compute::open(DeviceId::Gpu(0)).unwrap();
     assert_packed_planes_equal_dense_planes(&gpu.device);
     assert_packed_planes_equal_dense_planes(&gpu.device.autodiff());
+}
+
+#[test]
+fn games_in_halves_are_the_same_games() {
+    let game = load("march-blitz").unwrap().as_leaper().unwrap().clone();
+    let config = config(ALL_PAIRINGS);
+    let generator = Generator {
+        game: &game,
+        config: &config,
+        streams: Seed(2).purpose("selfplay"),
+        games_per_round: 9,
+    };
+    let gpu = Compute::open(DeviceId::Gpu(0)).unwrap();
+    let evaluator =
+        Learner::new(&game, &small_net(NetKind::Mlp), &adam(0.003), gpu, Seed(4)).evaluator();
+    let together = generator.play_together(0, 0..9, &mut evaluator.clone());
+    let halves = generator.play_in_halves(0, 9, &evaluator);
+    let positions = |games: &[SelfPlayGame<_>]| -> Vec<_> {
+        let samples = games.iter().map(|game| &game.samples);
+        samples.map(|samples| samples.features.clone()).collect()
+    };
+    assert!(positions(&together) == positions(&halves));
+    for (a, b) in together.iter().zip(&halves) {
+        for (a, b) in a.samples.targets.iter().zip(&b.samples.targets) {
+            assert!((a - b).abs() < 1e-5, "{a} and {b}");
+        }
+    }
 }
 
 /// Trains the smoke preset; returns what it said.

@@ -105,7 +105,7 @@ fn decided_children_are_judged_by_the_rules_for_their_side_to_move() {
     }
 }
 
-fn config(pairings: &[[Player; 2]]) -> SelfPlayConfig {
+pub(crate) fn config(pairings: &[[Player; 2]]) -> SelfPlayConfig {
     SelfPlayConfig {
         pairings: pairings.iter().map(|&pairing| Pairing(pairing)).collect(),
         max_opening_plies: 4,
@@ -114,7 +114,7 @@ fn config(pairings: &[[Player; 2]]) -> SelfPlayConfig {
     }
 }
 
-const ALL_PAIRINGS: &[[Player; 2]] = &[
+pub(crate) const ALL_PAIRINGS: &[[Player; 2]] = &[
     [Player::Net, Player::Net],
     [Player::Net, Player::Random],
     [Player::Random, Player::Net],

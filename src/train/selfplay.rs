@@ -112,6 +112,10 @@ pub struct Round {
     pub first_player_points: f64,
 }
 
+/// From how many games on they are played in halves: fewer are too little work for
+/// a GPU as it is.
+const MIN_GAMES_IN_HALVES: u64 = 256;
+
 /// Plays rounds of games.
 #[derive(Debug, Clone, Copy)]
 pub struct Generator<'a, G: Game> {
@@ -128,7 +132,7 @@ pub struct Generator<'a, G: Game> {
 impl<G: Game> Generator<'_, G> {
     /// Plays the games of a round on all cores.
     pub fn play_round(&self, round: u64, games: u64, evaluator: &NetEvaluator) -> Round {
-        let played = if evaluator.computes_elsewhere() {
+        let played = if evaluator.computes_elsewhere() && games >= MIN_GAMES_IN_HALVES {
             self.play_in_halves(round, games, evaluator)
         } else if evaluator.wants_batches() {
             self.play_together(round, 0..games, &mut evaluator.clone())
