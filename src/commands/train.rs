@@ -40,8 +40,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
 
-    /// auto, cpu, gpu, or gpu:N for the N-th of `tanren devices` [default: auto,
-    /// or as before with --resume].
+    /// cpu, gpu, gpu:N for the N-th of `tanren devices`, or auto: the fastest of
+    /// them that computes rightly [default: auto; with --resume the same as before].
     #[arg(long)]
     device: Option<String>,
 
