@@ -170,3 +170,19 @@ fn devices_are_checked_and_a_changed_weight_is_refused() {
     }
     assert!(stderr.contains("(accepted: 1e-3)"), "{stderr}");
 }
+
+#[test]
+fn auto_passes_over_software() {
+    let (stdout, _) = run(&mut tanren(&["devices", "--json"]), 0);
+    let found: Json = serde_json::from_str(&stdout).unwrap();
+    let (_keep, run_dir) = place();
+    let small = ["--set", "games=24", "--set", "evaluation.final_pairs=1"];
+    let mut command = tanren(&["train", "smoke", "--out"]);
+    let (_, said) = run(command.arg(&run_dir).args(small), 0);
+    for gpu in found["gpus"].as_array().unwrap() {
+        if gpu["kind"].as_str().unwrap().starts_with("software") {
+            let expected = format!("{} is software on the CPU", gpu["device"].as_str().unwrap());
+            assert!(said.contains(&expected), "{said}");
+        }
+    }
+}

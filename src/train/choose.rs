@@ -104,6 +104,13 @@ fn fastest<G: Game>(game: &G, work: &Workload) -> Chosen {
             },
         }
     }
+    decide(gpus, passed_over, || {
+        Trial::measure(game, Compute::cpu(), work)
+    })
+}
+
+/// The fastest of these GPUs and the CPU, which is measured only if there are any.
+fn decide(gpus: Vec<Trial>, mut passed_over: Vec<String>, cpu: impl FnOnce() -> Trial) -> Chosen {
     if gpus.is_empty() {
         if passed_over.is_empty() {
             passed_over.push("no GPU found".to_string());
@@ -111,12 +118,12 @@ fn fastest<G: Game>(game: &G, work: &Workload) -> Chosen {
         let reason = format!("device cpu: {}", passed_over.join(", "));
         return Chosen::cpu(Some(reason));
     }
-    let cpu = Trial::measure(game, Compute::cpu(), work);
+    let cpu = cpu();
     let mut ranking: Vec<&Trial> = gpus.iter().chain([&cpu]).collect();
     ranking.sort_by(|a, b| a.seconds_per_position.total_cmp(&b.seconds_per_position));
     let speeds: Vec<String> = ranking.iter().map(|trial| trial.speed()).collect();
     let reason = format!(
-        "device {}: the fastest by a short trial ({})",
+        "device {}: the fastest in a short trial, in positions of self-play a second: {}",
         ranking[0].compute.id,
         [speeds, passed_over].concat().join(", ")
     );
@@ -174,11 +181,8 @@ impl Trial {
     }
 
     fn speed(&self) -> String {
-        format!(
-            "{} {} positions of self-play a second",
-            self.compute.id,
-            Figure(1.0 / self.seconds_per_position)
-        )
+        let figure = Figure(1.0 / self.seconds_per_position);
+        format!("{} {figure}", self.compute.id)
     }
 
     /// This device, as the choice of a run, beside the CPU.
@@ -201,6 +205,75 @@ impl Trial {
             compute: self.compute.clone(),
             reason,
             checks,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(id: DeviceId, evaluated: f64) -> Trial {
+        let speed = Throughput {
+            evaluated,
+            trained: 1e9,
+        };
+        let is_cpu = id == DeviceId::Cpu;
+        let checks = ["mlp: right".to_string()];
+        Trial {
+            compute: Compute {
+                id,
+                is_cpu,
+                ..Compute::cpu()
+            },
+            checks: checks.into_iter().filter(|_| !is_cpu).collect(),
+            throughputs: vec![speed],
+            seconds_per_position: speed.seconds_per_position(10.0, 1.0),
+        }
+    }
+
+    #[test]
+    fn auto_takes_the_fastest_and_says_why() {
+        let gpus = || vec![trial(DeviceId::Gpu(0), 2e6), trial(DeviceId::Gpu(1), 3e6)];
+        let slower = vec!["gpu:2 is software".to_string()];
+        let chosen = decide(gpus(), slower, || trial(DeviceId::Cpu, 1e6));
+        assert_eq!(chosen.compute.id, DeviceId::Gpu(1));
+        assert_eq!(
+            chosen.reason.as_deref(),
+            Some(
+                "device gpu:1: the fastest in a short trial, in positions of self-play a second: \
+                 gpu:1 300,000, gpu:0 200,000, cpu 100,000, gpu:2 is software"
+            )
+        );
+        assert_eq!(
+            chosen.checks,
+            [
+                "mlp: right",
+                "gpu:1: 3.0 million evaluations/s and 1000 million positions trained/s",
+                "cpu: 1.0 million evaluations/s and 1000 million positions trained/s",
+            ]
+        );
+        let chosen = decide(gpus(), Vec::new(), || trial(DeviceId::Cpu, 4e6));
+        assert_eq!(chosen.compute.id, DeviceId::Cpu);
+        assert!(
+            chosen
+                .reason
+                .unwrap()
+                .starts_with("device cpu: the fastest")
+        );
+        assert!(chosen.checks.is_empty());
+    }
+
+    #[test]
+    fn without_a_gpu_that_can_be_trusted_nothing_is_measured() {
+        for (passed_over, reason) in [
+            (vec![], "device cpu: no GPU found"),
+            (vec!["gpu:0 is software"], "device cpu: gpu:0 is software"),
+        ] {
+            let passed_over = passed_over.into_iter().map(String::from).collect();
+            let chosen = decide(Vec::new(), passed_over, || unreachable!("no trial"));
+            assert_eq!(chosen.compute.id, DeviceId::Cpu);
+            assert_eq!(chosen.reason.as_deref(), Some(reason));
         }
     }
 }

@@ -11,7 +11,8 @@ use tanren::game::{Game, children, perft};
 use tanren::games::leaper::{Leaper, Position, slow};
 use tanren::nets::device::Compute;
 use tanren::nets::{
-    BatchEvaluator, ConvConfig, MlpConfig, NetConfig, NetEvaluator, NetKind, ResidualConfig,
+    BatchEvaluator, ConvConfig, Features, MlpConfig, NetConfig, NetEvaluator, NetKind,
+    ResidualConfig,
 };
 use tanren::random::Seed;
 use tanren::search::Evaluator;
@@ -127,6 +128,24 @@ fn evaluation(criterion: &mut Criterion) {
     group.finish();
 }
 
+fn planes(criterion: &mut Criterion) {
+    let game = blitz();
+    let mut features = Features::default();
+    for position in positions(&game, 1024) {
+        features.push(&game, &position);
+    }
+    let (shape, device) = (game.plane_shape(), Compute::cpu().device);
+    let mut group = criterion.benchmark_group("planes of 1024 positions on the CPU");
+    group.throughput(Throughput::Elements(1024));
+    group.bench_function("written out", |b| {
+        b.iter(|| features.dense_planes(shape, &device));
+    });
+    group.bench_function("unpacked from bits", |b| {
+        b.iter(|| features.packed_planes(shape, &device));
+    });
+    group.finish();
+}
+
 fn learning(criterion: &mut Criterion) {
     let game = blitz();
     let mut group = criterion.benchmark_group("training step");
@@ -225,5 +244,7 @@ fn werewolf(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, rules, evaluation, learning, generation, werewolf);
+criterion_group!(
+    benches, rules, evaluation, planes, learning, generation, werewolf
+);
 criterion_main!(benches);
