@@ -135,8 +135,8 @@ struct Trial {
     compute: Compute,
     /// A line for each network.
     checks: Vec<String>,
-    /// One for each network.
-    throughputs: Vec<Throughput>,
+    /// Of each network, by name.
+    throughputs: Vec<(&'static str, Throughput)>,
     /// Of all networks together.
     seconds_per_position: f64,
 }
@@ -164,14 +164,14 @@ impl Trial {
             games: work.games_per_round.clamp(1, 4096) as usize,
             batch_positions: work.learning.batch_positions,
         };
-        let throughputs: Vec<Throughput> = work
-            .nets
-            .iter()
-            .map(|net| Throughput::measure(game, net, &compute, portion))
-            .collect();
+        let measured = |net: &NetConfig| {
+            let throughput = Throughput::measure(game, net, &compute, portion);
+            (net.kind.name(), throughput)
+        };
+        let throughputs: Vec<_> = work.nets.iter().map(measured).collect();
         let (moves, uses) = (mean_moves(game), work.learning.replay.mean_uses());
         let seconds = throughputs.iter();
-        let seconds = seconds.map(|speed| speed.seconds_per_position(moves, uses));
+        let seconds = seconds.map(|(_, speed)| speed.seconds_per_position(moves, uses));
         Trial {
             compute,
             checks: Vec::new(),
@@ -189,17 +189,17 @@ impl Trial {
     fn chosen(&self, cpu: &Trial, reason: Option<String>) -> Chosen {
         let mut checks = self.checks.clone();
         if !self.compute.is_cpu {
-            for trial in [self, cpu] {
-                let speeds = trial.throughputs.iter().map(|speed| {
-                    format!(
-                        "{} evaluations/s and {} positions trained/s",
-                        Figure(speed.evaluated),
-                        Figure(speed.trained)
-                    )
-                });
-                let speeds: Vec<String> = speeds.collect();
-                checks.push(format!("{}: {}", trial.compute.id, speeds.join("; ")));
-            }
+            let both = self.throughputs.iter().zip(&cpu.throughputs);
+            checks.extend(both.map(|((net, own), (_, on_cpu))| {
+                format!(
+                    "{net} on {}: {} evaluations/s and {} positions trained/s; cpu: {} and {}",
+                    self.compute.id,
+                    Figure(own.evaluated),
+                    Figure(own.trained),
+                    Figure(on_cpu.evaluated),
+                    Figure(on_cpu.trained)
+                )
+            }));
         }
         Chosen {
             compute: self.compute.clone(),
@@ -227,7 +227,7 @@ mod tests {
                 ..Compute::cpu()
             },
             checks: checks.into_iter().filter(|_| !is_cpu).collect(),
-            throughputs: vec![speed],
+            throughputs: vec![("mlp", speed)],
             seconds_per_position: speed.seconds_per_position(10.0, 1.0),
         }
     }
@@ -249,8 +249,8 @@ mod tests {
             chosen.checks,
             [
                 "mlp: right",
-                "gpu:1: 3.0 million evaluations/s and 1000 million positions trained/s",
-                "cpu: 1.0 million evaluations/s and 1000 million positions trained/s",
+                "mlp on gpu:1: 3.0 million evaluations/s and 1000 million positions trained/s; cpu: \
+                 1.0 million and 1000 million",
             ]
         );
         let chosen = decide(gpus(), Vec::new(), || trial(DeviceId::Cpu, 4e6));
