@@ -33,7 +33,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// A place for a run that does not exist yet.
-fn place() -> (TempDir, PathBuf) {
+pub(crate) fn place() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let run = directory.path().join("run");
     (directory, run)
@@ -45,7 +45,7 @@ fn train(out: &Path, more: &[&str]) -> Command {
     command
 }
 
-fn weights(run: &Path) -> Vec<u8> {
+pub(crate) fn weights(run: &Path) -> Vec<u8> {
     fs::read(run.join("model/weights.safetensors")).unwrap()
 }
 
@@ -433,40 +433,7 @@ fn without_a_gpu_auto_takes_the_cpu_and_gpu_is_an_error() {
         run_dir.to_str().unwrap(),
     ];
     let (_, stderr) = run(&mut no_driver(&small), 0);
-    assert!(stderr.contains("on CPU (no GPU found)"), "{stderr}");
-}
-
-/// `scripts/test` installs Mesa's software Vulkan, so that there is an adapter.
-#[cfg(all(feature = "gpu", target_os = "linux"))]
-#[test]
-fn the_gpu_learns_what_the_cpu_learns() {
-    for net in ["mlp", "conv", "residual"] {
-        let loss = |device: &str| {
-            let (_keep, run_dir) = place();
-            let net = format!("net.kind={net}");
-            let size = [
-                "--set",
-                "games=24",
-                "--set",
-                "evaluation.final_pairs=1",
-                "--set",
-                &net,
-            ];
-            let mut command = tanren(&["train", "smoke", "--device", device, "--out"]);
-            let (_, stderr) = run(command.arg(&run_dir).args(size), 0);
-            assert_eq!(
-                stderr.contains("relative errors against the CPU"),
-                device == "gpu"
-            );
-            let metrics = fs::read_to_string(run_dir.join("metrics.jsonl")).unwrap();
-            let last: serde_json::Value =
-                serde_json::from_str(metrics.lines().last().unwrap()).unwrap();
-            last["loss"].as_f64().unwrap()
-        };
-        let (cpu, gpu) = (loss("cpu"), loss("gpu"));
-        assert!(
-            (cpu - gpu).abs() < 0.01 * cpu,
-            "{net}: loss {cpu} on the CPU, {gpu} on the GPU"
-        );
-    }
+    assert!(stderr.contains("device cpu: no GPU found"), "{stderr}");
+    let about = fs::read_to_string(run_dir.join("about.json")).unwrap();
+    assert!(about.contains("device cpu: no GPU found"), "{about}");
 }

@@ -29,3 +29,7 @@ mod lab;
 
 /// The binary, as people use it.
 mod cli;
+
+/// The GPU, or Mesa's software Vulkan, which `scripts/test` installs.
+#[cfg(all(feature = "gpu", target_os = "linux"))]
+mod gpu;

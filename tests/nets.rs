@@ -6,22 +6,23 @@ use std::sync::Arc;
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::optim::{GradientsParams, SgdConfig};
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 use tanren::game::playout::random_positions;
-use tanren::game::{Game, Value, children};
+use tanren::game::{Game, PlaneShape, Value, children};
 use tanren::games::{GAMES, GameVisitor, with_game};
 use tanren::nets::device::Compute;
 use tanren::nets::model::{Model, ModelCard, Training, rules_sha256, weights_of, weights_to_bytes};
 use tanren::nets::sparse::SparseMlp;
 use tanren::nets::stack::Trainer;
 use tanren::nets::{
-    BatchEvaluator, ConvConfig, MlpConfig, Net, NetConfig, NetEvaluator, NetKind, ResidualConfig,
+    BatchEvaluator, ConvConfig, Features, MlpConfig, Net, NetConfig, NetEvaluator, NetKind,
+    ResidualConfig,
 };
 use tanren::random::{RngExt, Seed};
 use tanren::search::Evaluator;
 use tanren::train::learner::{Learner, LearningConfig, Optimizer, backpropagate};
 use tanren::train::replay::{ReplayConfig, Samples};
-use tanren::train::self_check::{SelfCheck, self_check};
+use tanren::train::self_check::{SelfCheck, self_check, self_check_of_fault};
 
 pub fn small_net(kind: NetKind) -> NetConfig {
     NetConfig {
@@ -238,6 +239,65 @@ fn assert_same_descent(
     }
 }
 
+/// Planes that are unpacked on the device equal planes that are written out before.
+pub fn assert_packed_planes_equal_dense_planes(device: &Device) {
+    fn compare(features: &Features, shape: PlaneShape, device: &Device, name: &str) {
+        let numbers = |planes: Tensor<4>| {
+            let expected = [features.len(), shape.planes, shape.rows, shape.columns];
+            assert_eq!(planes.dims(), expected, "{name}");
+            planes.into_data().try_into_vec::<f32>().unwrap()
+        };
+        let dense = numbers(features.dense_planes(shape, device));
+        assert!(
+            dense == numbers(features.packed_planes(shape, device)),
+            "{name}"
+        );
+        assert!(dense == numbers(features.planes(shape, device)), "{name}");
+        let ones = dense.iter().filter(|&&x| x == 1.0).count();
+        let zeros = dense.iter().filter(|&&x| x == 0.0).count();
+        assert_eq!(
+            (ones, zeros),
+            (features.active.len(), dense.len() - ones),
+            "{name}"
+        );
+    }
+    struct Check<'a>(&'a Device);
+    impl GameVisitor for Check<'_> {
+        type Output = ();
+        fn visit<G: Game>(self, game: Arc<G>) {
+            let mut features = Features::default();
+            for position in random_positions(&*game, 12, &mut Seed(6).stream("positions")) {
+                features.push(&*game, &position);
+            }
+            // Evaluators fill their batches up with these.
+            features.push_features([]);
+            compare(&features, game.plane_shape(), self.0, game.name());
+        }
+    }
+    for entry in GAMES {
+        with_game(entry.name, Check(device)).unwrap();
+    }
+    // Every number of inputs around a word, every input alone, and all together.
+    for inputs in [1, 31, 32, 33, 63, 64, 65, 84, 100] {
+        let mut features = Features::default();
+        for input in 0..inputs {
+            features.push_features([input]);
+        }
+        features.push_features(0..inputs);
+        let shape = PlaneShape {
+            planes: 1,
+            rows: 1,
+            columns: inputs.into(),
+        };
+        compare(&features, shape, device, &format!("{inputs} inputs"));
+    }
+}
+
+#[test]
+fn packed_planes_equal_dense_planes_on_the_cpu() {
+    assert_packed_planes_equal_dense_planes(&Compute::cpu().device);
+}
+
 #[test]
 fn every_architecture_overfits_one_batch_on_every_game() {
     for_every_game!(game => {
@@ -266,7 +326,7 @@ fn every_architecture_overfits_one_batch_on_every_game() {
 }
 
 #[test]
-fn the_cpu_passes_its_own_check_exactly() {
+fn the_cpu_passes_its_own_check_exactly_and_a_changed_weight_does_not() {
     struct Check;
     impl GameVisitor for Check {
         type Output = ();
@@ -281,6 +341,8 @@ fn the_cpu_passes_its_own_check_exactly() {
                         gradients: 0.0
                     }
                 );
+                let wrong = self_check_of_fault(&*game, &small_net(kind), &Compute::cpu());
+                assert!(!wrong.passed(), "{}: {wrong}", kind.name());
             }
         }
     }

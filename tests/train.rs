@@ -105,7 +105,7 @@ fn decided_children_are_judged_by_the_rules_for_their_side_to_move() {
     }
 }
 
-fn config(pairings: &[[Player; 2]]) -> SelfPlayConfig {
+pub(crate) fn config(pairings: &[[Player; 2]]) -> SelfPlayConfig {
     SelfPlayConfig {
         pairings: pairings.iter().map(|&pairing| Pairing(pairing)).collect(),
         max_opening_plies: 4,
@@ -114,7 +114,7 @@ fn config(pairings: &[[Player; 2]]) -> SelfPlayConfig {
     }
 }
 
-const ALL_PAIRINGS: &[[Player; 2]] = &[
+pub(crate) const ALL_PAIRINGS: &[[Player; 2]] = &[
     [Player::Net, Player::Net],
     [Player::Net, Player::Random],
     [Player::Random, Player::Net],
@@ -133,7 +133,7 @@ fn learner<G: Game>(game: &G, kind: NetKind) -> Learner {
 }
 
 #[test]
-fn games_apart_equal_games_together() {
+fn games_apart_equal_games_together_and_in_halves() {
     struct Check;
     impl GameVisitor for Check {
         type Output = ();
@@ -146,11 +146,13 @@ fn games_apart_equal_games_together() {
                 games_per_round: 12,
             };
             let apart = generator.play_apart(3, 12, &Hashed);
-            let together = generator.play_together(3, 12, &mut Hashed);
+            let together = generator.play_together(3, 0..12, &mut Hashed);
+            let halves = generator.play_in_halves(3, 12, &Hashed);
             let samples = |games: &[SelfPlayGame<G>]| -> Vec<Samples> {
                 games.iter().map(|game| game.samples.clone()).collect()
             };
             assert!(samples(&apart) == samples(&together));
+            assert!(samples(&apart) == samples(&halves));
         }
     }
     for game in ["march-blitz", "breakthrough-6", "connect-four"] {
@@ -171,7 +173,7 @@ fn convolutions_play_the_same_games_apart_and_together() {
     for kind in [NetKind::Conv, NetKind::Residual] {
         let mut evaluator = learner(&game, kind).evaluator();
         let apart = generator.play_apart(3, 12, &evaluator);
-        let together = generator.play_together(3, 12, &mut evaluator);
+        let together = generator.play_together(3, 0..12, &mut evaluator);
         for (apart, together) in apart.iter().zip(&together) {
             assert!(apart.samples == together.samples);
         }

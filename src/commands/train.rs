@@ -36,8 +36,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
 
-    /// auto, cpu, gpu, or gpu:N for the N-th of `tanren devices` [default: auto,
-    /// or as before with --resume].
+    /// cpu, gpu, gpu:N for the N-th of `tanren devices`, or auto: the fastest of
+    /// them that computes rightly [default: auto; with --resume the same as before].
     #[arg(long)]
     device: Option<String>,
 
@@ -134,7 +134,7 @@ fn open(config: &str, resume: Option<PathBuf>, args: RunArgs) -> anyhow::Result<
         device
             .parse::<DeviceRequest>()
             .map_err(UsageError::wrap)?
-            .adapter()?;
+            .check_exists()?;
     }
     if let Some(path) = resume {
         let mut folder = RunFolder::open(&path, EXPERIMENTS).map_err(blame)?;

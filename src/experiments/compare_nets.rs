@@ -15,7 +15,9 @@ use burn::module::Module;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::train_value::{TrainValue, TrainValueConfig, read_json, write_json};
+use super::train_value::{
+    DEVICE_FILE, TrainValue, TrainValueConfig, read_json, same_device, write_json,
+};
 use crate::agents::{Agent, MaterialAgent, NetworkAgent, RandomAgent, SearchAgent};
 use crate::arena::play_match;
 use crate::game::Game;
@@ -23,13 +25,14 @@ use crate::game::playout::random_positions;
 use crate::games::{GameVisitor, with_game};
 use crate::lab::folder::{METRICS, MODEL, REPORT, SUMMARY};
 use crate::lab::{Experiment, FinishedRun, Metrics, Preset, Report, Setup, files};
-use crate::nets::device::Compute;
+use crate::nets::device::{Compute, DeviceRequest};
 use crate::nets::model::{Model, Strength};
-use crate::nets::{NetEvaluator, NetKind};
+use crate::nets::{NetConfig, NetEvaluator, NetKind};
 use crate::random::{Seed, Streams};
 use crate::report::{Page, Rated, RunData, Summary, elo_chart, learning_curves, markdown_table};
 use crate::search::{Evaluator, Limits};
 use crate::stats::{Elo, PairResults, Pairing, ratings};
+use crate::train::choose::Chosen;
 
 /// What to compare, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -127,7 +130,8 @@ struct Trained {
 pub struct CompareNets {
     config: CompareConfig,
     setup: Setup,
-    compute: Compute,
+    /// Where all are trained. They are played off on the CPU, like all agents.
+    device: Chosen,
     current: Option<Current>,
     trained: Vec<Trained>,
     played: Played,
@@ -202,18 +206,12 @@ impl Experiment for CompareNets {
     }
 
     fn start(config: &CompareConfig, setup: &Setup) -> Result<CompareNets> {
-        Ok(CompareNets {
-            config: config.clone(),
-            setup: setup.clone(),
-            compute: Compute::open(setup.device.parse()?)?,
-            current: None,
-            trained: Vec::new(),
-            played: Played::default(),
-        })
+        CompareNets::start_on(config, setup, setup.device.parse()?)
     }
 
     fn load(config: &CompareConfig, setup: &Setup, directory: &Path) -> Result<CompareNets> {
-        let mut run = CompareNets::start(config, setup)?;
+        let request = same_device(&setup.device, &directory.join(DEVICE_FILE))?;
+        let mut run = CompareNets::start_on(config, setup, request)?;
         run.played = read_json(&directory.join("played.json"))?;
         loop {
             let folder = directory.join(format!("trained-{}", run.trained.len()));
@@ -221,7 +219,7 @@ impl Experiment for CompareNets {
                 break;
             }
             run.trained.push(Trained {
-                model: Model::load(&folder, &run.compute.device)?,
+                model: Model::load(&folder, &Compute::cpu().device)?,
                 log: read_json(&folder.join("log.json"))?,
             });
         }
@@ -230,8 +228,12 @@ impl Experiment for CompareNets {
             let mut entrant = config.entrant(run.trained.len() as u64, setup.seed);
             let log: TrainingLog = read_json(&folder.join("log.json"))?;
             entrant.config.games = log.games;
-            let setup = run.setup_of(&entrant);
-            let training = TrainValue::load(&entrant.config, &setup, &folder.join("state"))?;
+            let training = TrainValue::load_on(
+                &entrant.config,
+                entrant.seed,
+                run.device.clone(),
+                &folder.join("state"),
+            )?;
             run.current = Some(Current {
                 entrant,
                 training,
@@ -243,6 +245,8 @@ impl Experiment for CompareNets {
 
     fn save(&self, directory: &Path) -> Result<()> {
         write_json(&directory.join("played.json"), &self.played)?;
+        let device = self.device.compute.id.to_string();
+        write_json(&directory.join(DEVICE_FILE), &device)?;
         for (number, trained) in self.trained.iter().enumerate() {
             let folder = directory.join(format!("trained-{number}"));
             files::create_dirs(&folder)?;
@@ -259,23 +263,12 @@ impl Experiment for CompareNets {
     }
 
     fn describe(&self) -> String {
-        let config = &self.config;
-        let names: Vec<_> = config.nets.iter().map(|net| net.name()).collect();
-        let budget = match config.minutes {
-            0.0 => format!("{} games each", config.training.games),
-            minutes => format!("{minutes} minutes each"),
-        };
-        format!(
-            "{} on {}, {budget}, {} run(s) of each, on {}",
-            names.join(", "),
-            config.training.game,
-            config.repeats,
-            self.compute.name
-        )
+        let text = format!("{}\n{}", self.title(), self.device.describe());
+        text.trim_end().to_string()
     }
 
     fn about(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([("device".to_string(), self.compute.name.clone())])
+        self.device.about()
     }
 
     fn step(&mut self, metrics: &mut Metrics) -> Result<()> {
@@ -304,7 +297,7 @@ impl Experiment for CompareNets {
         }
         let table = self.table(&rows);
         let markdown = markdown_table(&table.0, &table.1);
-        let text = format!("{}\n\n{markdown}", self.describe());
+        let text = format!("{}\n\n{markdown}", self.title());
         files::write_atomically(&run.folder.join("report.md"), text.as_bytes())?;
         let page = self.page(&rows, &runs, &table);
         files::write_atomically(&run.folder.join(REPORT), page.as_bytes())?;
@@ -336,12 +329,46 @@ struct Row {
 }
 
 impl CompareNets {
-    /// Each entrant starts as `tanren train` with its configuration and seed would.
-    fn setup_of(&self, entrant: &Entrant) -> Setup {
-        Setup {
-            seed: entrant.seed,
-            device: self.setup.device.clone(),
-        }
+    fn start_on(
+        config: &CompareConfig,
+        setup: &Setup,
+        request: DeviceRequest,
+    ) -> Result<CompareNets> {
+        let with_kind = |&kind| NetConfig {
+            kind,
+            ..config.training.net.clone()
+        };
+        let nets: Vec<NetConfig> = config.nets.iter().map(with_kind).collect();
+        Ok(CompareNets {
+            config: config.clone(),
+            setup: setup.clone(),
+            device: config.training.choose_device(request, &nets)?,
+            current: None,
+            trained: Vec::new(),
+            played: Played::default(),
+        })
+    }
+
+    /// What is compared, in a line.
+    fn title(&self) -> String {
+        let config = &self.config;
+        let names: Vec<_> = config.nets.iter().map(|net| net.name()).collect();
+        let budget = match config.minutes {
+            0.0 => format!("{} games each", config.training.games),
+            minutes => format!("{minutes} minutes each"),
+        };
+        format!(
+            "{} on {}, {budget}, {} run(s) of each, on {}",
+            names.join(", "),
+            config.training.game,
+            config.repeats,
+            self.device.compute.name
+        )
+    }
+
+    /// An entrant starts as `tanren train` with its configuration and seed would.
+    fn start_training(&self, config: &TrainValueConfig, seed: u64) -> Result<TrainValue> {
+        TrainValue::start_on(config, seed, self.device.clone())
     }
 
     /// Trains a slice of the entrant whose turn it is.
@@ -397,7 +424,7 @@ impl CompareNets {
         if self.config.minutes > 0.0 {
             entrant.config.games = self.affordable_games(&entrant)?;
         }
-        let training = TrainValue::start(&entrant.config, &self.setup_of(&entrant))?;
+        let training = self.start_training(&entrant.config, entrant.seed)?;
         let log = TrainingLog {
             games: entrant.config.games,
             ..TrainingLog::default()
@@ -419,7 +446,7 @@ impl CompareNets {
         // More than enough, and no matches on the way.
         config.games = u32::MAX.into();
         config.evaluation.every_games = u64::MAX;
-        let mut trial = TrainValue::start(&config, &self.setup_of(entrant))?;
+        let mut trial = self.start_training(&config, entrant.seed)?;
         let mut games = 0.0;
         while trial.training_seconds() < TRIAL * budget {
             let mut metrics = Metrics::default();
@@ -458,7 +485,7 @@ impl CompareNets {
         let contestants = self.pairings()[number];
         let nets = self.trained.iter();
         let evaluators: Vec<NetEvaluator> = nets
-            .map(|trained| NetEvaluator::new(&trained.model.net, &self.compute))
+            .map(|trained| NetEvaluator::new(&trained.model.net, &Compute::cpu()))
             .collect();
         let number = number as u64;
         let play = PlayMatch {
@@ -504,7 +531,7 @@ impl CompareNets {
             .zip(REFERENCES.len()..)
             .map(|(trained, contestant)| {
                 let card = &trained.model.card;
-                let evaluator = NetEvaluator::new(&trained.model.net, &self.compute);
+                let evaluator = NetEvaluator::new(&trained.model.net, &Compute::cpu());
                 Ok(Row {
                     name: card.training.run.clone(),
                     net: card.net.kind.name(),
@@ -560,7 +587,7 @@ impl CompareNets {
         table: &(Vec<&str>, Vec<Vec<String>>),
     ) -> String {
         let mut page = Page::new("Networks compared");
-        page.text(&format!("{}.", self.describe()))
+        page.text(&format!("{}.", self.title()))
             .table(&table.0, &table.1);
         page.text(&format!(
             "Elo with 95% intervals, BabyAI = 0; equal time is {} ms for each move.",

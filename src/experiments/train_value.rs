@@ -21,15 +21,15 @@ use crate::game::{Game, Value};
 use crate::games::{GameVisitor, with_game};
 use crate::lab::folder::{CONFIG, REPORT};
 use crate::lab::{Experiment, FinishedRun, Metrics, Preset, Report, Setup, files};
-use crate::nets::device::Compute;
+use crate::nets::device::{Compute, DeviceRequest};
 use crate::nets::model::{Model, ModelCard, Strength, Training, rules_sha256};
-use crate::nets::{NetConfig, NetEvaluator};
+use crate::nets::{Net, NetConfig, NetEvaluator};
 use crate::random::{Rng, Seed};
 use crate::report::{RunData, Summary, runs_page};
 use crate::search::Evaluator;
+use crate::train::choose::{Chosen, Workload, choose};
 use crate::train::learner::{Learner, LearningConfig};
 use crate::train::replay::Samples;
-use crate::train::self_check::{SelfCheck, self_check};
 use crate::train::selfplay::{Generator, Round, SelfPlayConfig};
 
 /// What to train, and how.
@@ -79,6 +79,39 @@ impl TrainValueConfig {
     fn games_in(&self, round: u64) -> u64 {
         self.games_per_round
             .min(self.games - round * self.games_per_round)
+    }
+
+    /// The device on which to train these networks in this way.
+    pub(super) fn choose_device(
+        &self,
+        request: DeviceRequest,
+        nets: &[NetConfig],
+    ) -> Result<Chosen> {
+        struct Choose<'a>(DeviceRequest, Workload<'a>);
+        impl GameVisitor for Choose<'_> {
+            type Output = Result<Chosen>;
+            fn visit<G: Game>(self, game: Arc<G>) -> Result<Chosen> {
+                choose(&*game, self.0, &self.1)
+            }
+        }
+        let work = Workload {
+            nets,
+            games_per_round: self.games_per_round,
+            learning: &self.learning,
+        };
+        with_game(&self.game, Choose(request, work))?
+    }
+}
+
+/// The device that a run was on, in its checkpoints.
+pub(super) const DEVICE_FILE: &str = "device.json";
+
+/// What a person asked for to go on with a run: `auto` is the device that the run
+/// was on, so that a run does not end on another than it began on.
+pub(super) fn same_device(asked: &str, file: &Path) -> Result<DeviceRequest> {
+    match asked.parse()? {
+        DeviceRequest::Auto => Ok(read_json::<String>(file)?.parse()?),
+        fixed => Ok(fixed),
     }
 }
 
@@ -170,18 +203,16 @@ impl Experiment for TrainValue {
     }
 
     fn start(config: &TrainValueConfig, setup: &Setup) -> Result<TrainValue> {
-        let compute = Compute::open(setup.device.parse()?)?;
-        let start = Start {
-            config: config.clone(),
-            seed: Seed(setup.seed),
-            compute,
-        };
-        Ok(TrainValue(with_game(&config.game, start)??))
+        let nets = [config.net.clone()];
+        let chosen = config.choose_device(setup.device.parse()?, &nets)?;
+        TrainValue::start_on(config, setup.seed, chosen)
     }
 
     fn load(config: &TrainValueConfig, setup: &Setup, directory: &Path) -> Result<TrainValue> {
-        let TrainValue(session) = TrainValue::start(config, setup)?;
-        Ok(TrainValue(session.restore(directory)?))
+        let nets = [config.net.clone()];
+        let request = same_device(&setup.device, &directory.join(DEVICE_FILE))?;
+        let chosen = config.choose_device(request, &nets)?;
+        TrainValue::load_on(config, setup.seed, chosen, directory)
     }
 
     fn save(&self, directory: &Path) -> Result<()> {
@@ -206,6 +237,31 @@ impl Experiment for TrainValue {
 }
 
 impl TrainValue {
+    /// [`Experiment::start`], on a device that has been chosen before.
+    pub(super) fn start_on(
+        config: &TrainValueConfig,
+        seed: u64,
+        chosen: Chosen,
+    ) -> Result<TrainValue> {
+        let start = Start {
+            config: config.clone(),
+            seed: Seed(seed),
+            chosen,
+        };
+        Ok(TrainValue(with_game(&config.game, start)?))
+    }
+
+    /// [`Experiment::load`], on a device that has been chosen before.
+    pub(super) fn load_on(
+        config: &TrainValueConfig,
+        seed: u64,
+        chosen: Chosen,
+        directory: &Path,
+    ) -> Result<TrainValue> {
+        let TrainValue(session) = TrainValue::start_on(config, seed, chosen)?;
+        Ok(TrainValue(session.restore(directory)?))
+    }
+
     /// The network as it is now, its strength measured as at the end of a run.
     pub(super) fn measured_model(&self, run: &str) -> Model {
         self.0.measured_model(run)
@@ -232,28 +288,21 @@ trait Session: Send {
 struct Start {
     config: TrainValueConfig,
     seed: Seed,
-    compute: Compute,
+    chosen: Chosen,
 }
 
 impl GameVisitor for Start {
-    type Output = Result<Box<dyn Session>>;
+    type Output = Box<dyn Session>;
 
-    fn visit<G: Game>(self, game: Arc<G>) -> Result<Box<dyn Session>> {
+    fn visit<G: Game>(self, game: Arc<G>) -> Box<dyn Session> {
         let Start {
             config,
             seed,
-            compute,
+            chosen,
         } = self;
-        let check = (!compute.is_cpu).then(|| self_check(&*game, &config.net, &compute));
-        if let Some(check) = check {
-            let name = &compute.name;
-            ensure!(
-                check.passed(),
-                "{name} computes wrong numbers; use --device cpu ({check})"
-            );
-        }
+        let compute = chosen.compute.clone();
         let learner = Learner::new(&*game, &config.net, &config.learning, compute, seed);
-        Ok(Box::new(TypedSession {
+        Box::new(TypedSession {
             probe: probe_positions(&*game, &mut seed.stream("probe")),
             progress: Progress {
                 rules_sha256: rules_sha256(&*game),
@@ -267,9 +316,9 @@ impl GameVisitor for Start {
             config,
             seed,
             learner,
-            check,
+            chosen,
             next: None,
-        }))
+        })
     }
 }
 
@@ -293,8 +342,8 @@ struct TypedSession<G: Game> {
     config: TrainValueConfig,
     seed: Seed,
     learner: Learner,
-    /// Of a device that is not the CPU.
-    check: Option<SelfCheck>,
+    /// Where the learner learns, and why there.
+    chosen: Chosen,
     progress: Progress,
     /// A round that has been generated and not been learned yet.
     next: Option<Round>,
@@ -424,10 +473,11 @@ impl<G: Game> TypedSession<G> {
         Ok(spread)
     }
 
-    /// Plays against BabyAI and EasyAI.
+    /// Plays against BabyAI and EasyAI; on the CPU, since a GPU is slow at the few
+    /// positions of one game.
     fn measure(&self, pairs: u64, purpose: &str) -> Vec<Strength> {
         let streams = self.seed.purpose(purpose);
-        let evaluator = self.learner.evaluator();
+        let evaluator = NetEvaluator::new(&self.net_on_cpu(), &Compute::cpu());
         let own = || -> Box<dyn Agent<G>> { Box::new(NetworkAgent::new("net", evaluator.clone())) };
         let baby = || -> Box<dyn Agent<G>> { Box::new(RandomAgent) };
         let easy = || -> Box<dyn Agent<G>> { Box::new(MaterialAgent::easy()) };
@@ -444,6 +494,11 @@ impl<G: Game> TypedSession<G> {
                 }
             })
             .collect()
+    }
+
+    /// A copy of the network as it is now.
+    fn net_on_cpu(&self) -> Net {
+        self.learner.net().to_device(&Compute::cpu().device)
     }
 
     /// Puts what the model was made from beside it: the configuration, and the
@@ -505,6 +560,8 @@ impl<G: Game> Session for TypedSession<G> {
 
     fn save(&self, directory: &Path) -> Result<()> {
         self.learner.save(directory)?;
+        let device = self.learner.compute().id.to_string();
+        write_json(&directory.join(DEVICE_FILE), &device)?;
         write_json(&directory.join(Self::PROGRESS_FILE), &self.progress)?;
         let saved = self.next.as_ref().map(|round| SavedRound {
             games: round.games,
@@ -522,27 +579,22 @@ impl<G: Game> Session for TypedSession<G> {
 
     fn describe(&self) -> String {
         let net = self.learner.net();
-        let check = self
-            .check
-            .map_or(String::new(), |check| format!("\n{check}"));
         format!(
-            "{}, {} games of self-play on {}{check}\n{}\n{} parameters",
+            "{}, {} games of self-play on {}\n{}{}\n{} parameters",
             self.game.title(),
             self.config.games,
             self.learner.compute().name,
+            self.chosen.describe(),
             net.layers(),
             net.num_params()
         )
     }
 
     fn about(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([
-            ("device".to_string(), self.learner.compute().name.clone()),
-            (
-                "rules_sha256".to_string(),
-                self.progress.rules_sha256.clone(),
-            ),
-        ])
+        let mut facts = self.chosen.about();
+        let rules = self.progress.rules_sha256.clone();
+        facts.insert("rules_sha256".to_string(), rules);
+        facts
     }
 
     fn step(&mut self, metrics: &mut Metrics) -> Result<()> {
@@ -632,7 +684,7 @@ impl<G: Game> Session for TypedSession<G> {
                 },
                 strength,
             },
-            net: self.learner.net(),
+            net: self.net_on_cpu(),
         }
     }
 

@@ -8,34 +8,49 @@
 use std::fmt;
 use std::str::FromStr;
 
-use burn::tensor::Device;
+use burn::tensor::{Device, StreamId};
 
 /// What a person asked for with `--device`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceRequest {
-    /// A real GPU if there is one, else the CPU.
+    /// Whatever is fastest for the network: for those who can measure that.
     Auto,
-    /// The CPU.
+    /// This one.
+    Fixed(DeviceId),
+}
+
+/// The short name of a device, as `tanren devices` lists them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceId {
+    /// `cpu`.
     Cpu,
-    /// The first adapter, as `tanren devices` lists them.
-    Gpu,
-    /// The adapter with this number.
-    GpuAt(usize),
+    /// `gpu:N`, the adapter with this number; `gpu` is the first.
+    Gpu(usize),
 }
 
 impl FromStr for DeviceRequest {
     type Err = DeviceError;
 
     fn from_str(text: &str) -> Result<Self, DeviceError> {
-        match text {
-            "auto" => Ok(DeviceRequest::Auto),
-            "cpu" => Ok(DeviceRequest::Cpu),
-            "gpu" => Ok(DeviceRequest::Gpu),
+        let fixed = match text {
+            "auto" => return Ok(DeviceRequest::Auto),
+            "cpu" => DeviceId::Cpu,
+            "gpu" => DeviceId::Gpu(0),
             _ => text
                 .strip_prefix("gpu:")
                 .and_then(|number| number.parse().ok())
-                .map(DeviceRequest::GpuAt)
-                .ok_or_else(|| DeviceError::Unknown(text.to_string())),
+                .map(DeviceId::Gpu)
+                .ok_or_else(|| DeviceError::Unknown(text.to_string()))?,
+        };
+        Ok(DeviceRequest::Fixed(fixed))
+    }
+}
+
+impl fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceId::Cpu => f.write_str("cpu"),
+            DeviceId::Gpu(number) => write!(f, "gpu:{number}"),
         }
     }
 }
@@ -121,6 +136,8 @@ pub struct Adapter {
 pub struct Compute {
     /// The burn device, without autodiff.
     pub device: Device,
+    /// Its short name.
+    pub id: DeviceId,
     /// Its name for people.
     pub name: String,
     /// Whether it is burn's CPU backend.
@@ -132,51 +149,71 @@ impl Compute {
     pub fn cpu() -> Compute {
         Compute {
             device: Device::flex(),
+            id: DeviceId::Cpu,
             name: "CPU".to_string(),
             is_cpu: true,
         }
     }
 
-    /// Opens what was asked for.
+    /// Opens a device.
     ///
     /// # Errors
     /// If there is no such device, or it does not open.
-    pub fn open(request: DeviceRequest) -> Result<Compute, DeviceError> {
-        match (request.adapter()?, request) {
-            (Some(adapter), _) => gpu::open(&adapter),
-            (None, DeviceRequest::Auto) => Ok(Compute {
-                name: "CPU (no GPU found)".to_string(),
-                ..Compute::cpu()
-            }),
-            (None, _) => Ok(Compute::cpu()),
+    pub fn open(id: DeviceId) -> Result<Compute, DeviceError> {
+        match id {
+            DeviceId::Cpu => Ok(Compute::cpu()),
+            DeviceId::Gpu(number) => gpu::open(&numbered(number)?, id),
         }
     }
 }
 
 impl DeviceRequest {
-    /// The adapter that the request leads to; none is the CPU.
+    /// Checks that there is such a device, without opening it.
     ///
     /// # Errors
-    /// If there is no such device.
-    pub fn adapter(self) -> Result<Option<Adapter>, DeviceError> {
+    /// If there is none.
+    pub fn check_exists(self) -> Result<(), DeviceError> {
         match self {
-            DeviceRequest::Cpu => Ok(None),
-            DeviceRequest::Auto => Ok(gpu::adapters()
-                .into_iter()
-                .find(|adapter| adapter.is_real())),
-            DeviceRequest::Gpu => numbered(0).map(Some),
-            DeviceRequest::GpuAt(number) => numbered(number).map(Some),
+            DeviceRequest::Fixed(DeviceId::Gpu(number)) => numbered(number).map(drop),
+            _ => Ok(()),
         }
     }
 }
 
 impl Adapter {
     /// Whether it is a GPU, and not software or something that will not say.
-    fn is_real(&self) -> bool {
+    pub fn is_real(&self) -> bool {
         matches!(
             self.kind,
             AdapterKind::Discrete | AdapterKind::Integrated | AdapterKind::Virtual
         )
+    }
+}
+
+/// Whether tensors of this device lie in the memory of the CPU.
+pub fn is_cpu(device: &Device) -> bool {
+    *device == Device::flex()
+}
+
+/// The lines of work that go on beside each other during training.
+///
+/// burn gives each thread of the program its own queue of GPU work, with its own
+/// reserve of memory. Here the work wanders among the threads of a pool, so that
+/// would be as many reserves as cores: these lines keep theirs wherever they run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    /// The learner's steps.
+    Learning,
+    /// The first half of the games of self-play.
+    FirstHalf,
+    /// The other half.
+    SecondHalf,
+}
+
+impl Line {
+    /// Does work that belongs to this line.
+    pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
+        StreamId { value: self as u64 }.executes(work)
     }
 }
 
@@ -214,7 +251,7 @@ mod gpu {
     use burn::tensor::wgpu::{WgpuBackend, wgpu};
     use burn::tensor::{Device, DeviceKind};
 
-    use super::{Adapter, AdapterKind, Compute, DeviceError};
+    use super::{Adapter, AdapterKind, Compute, DeviceError, DeviceId};
 
     /// The graphics API of this platform, for wgpu and for burn.
     const API: (wgpu::Backends, WgpuBackend, &str) = if cfg!(target_os = "macos") {
@@ -261,7 +298,7 @@ mod gpu {
 
     /// Opens an adapter, or hands out what was opened before: burn opens each
     /// only once in a process.
-    pub(super) fn open(adapter: &Adapter) -> Result<Compute, DeviceError> {
+    pub(super) fn open(adapter: &Adapter, id: DeviceId) -> Result<Compute, DeviceError> {
         static OPENED: Mutex<Vec<((String, usize), Compute)>> = Mutex::new(Vec::new());
         let mut opened = OPENED.lock().expect("opening a device does not panic");
         let name = format!("{} ({})", adapter.name, adapter.kind);
@@ -269,14 +306,14 @@ mod gpu {
         match opened.iter().find(|(known, _)| *known == key) {
             Some((_, compute)) => Ok(compute.clone()),
             None => {
-                let compute = open_first(adapter, key.0.clone())?;
+                let compute = open_first(adapter, id, key.0.clone())?;
                 opened.push((key, compute.clone()));
                 Ok(compute)
             }
         }
     }
 
-    fn open_first(adapter: &Adapter, name: String) -> Result<Compute, DeviceError> {
+    fn open_first(adapter: &Adapter, id: DeviceId, name: String) -> Result<Compute, DeviceError> {
         let index = adapter.index_in_kind;
         let kind = match adapter.kind {
             AdapterKind::Discrete => DeviceKind::DiscreteGpu(index),
@@ -295,6 +332,7 @@ mod gpu {
             })?;
         Ok(Compute {
             device,
+            id,
             name,
             is_cpu: false,
         })
@@ -303,13 +341,13 @@ mod gpu {
 
 #[cfg(not(feature = "gpu"))]
 mod gpu {
-    use super::{Adapter, Compute, DeviceError};
+    use super::{Adapter, Compute, DeviceError, DeviceId};
 
     pub(super) fn adapters() -> Vec<Adapter> {
         Vec::new()
     }
 
-    pub(super) fn open(_: &Adapter) -> Result<Compute, DeviceError> {
+    pub(super) fn open(_: &Adapter, _: DeviceId) -> Result<Compute, DeviceError> {
         Err(DeviceError::NotBuilt)
     }
 }
@@ -320,14 +358,16 @@ mod tests {
 
     #[test]
     fn device_names_are_read() {
-        assert_eq!(
-            "auto".parse::<DeviceRequest>().unwrap(),
-            DeviceRequest::Auto
-        );
-        assert_eq!(
-            "gpu:3".parse::<DeviceRequest>().unwrap(),
-            DeviceRequest::GpuAt(3)
-        );
+        assert_eq!("auto".parse().ok(), Some(DeviceRequest::Auto));
+        for (text, id) in [
+            ("cpu", DeviceId::Cpu),
+            ("gpu", DeviceId::Gpu(0)),
+            ("gpu:3", DeviceId::Gpu(3)),
+        ] {
+            let request = DeviceRequest::Fixed(id);
+            assert_eq!(text.parse().ok(), Some(request));
+            assert_eq!(id.to_string().parse().ok(), Some(request));
+        }
         for wrong in ["", "GPU", "gpu:", "gpu:x", "gpu:-1", "cuda"] {
             assert!(wrong.parse::<DeviceRequest>().is_err(), "{wrong}");
         }

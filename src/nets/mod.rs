@@ -21,7 +21,7 @@ pub use mlp::{Mlp, MlpConfig};
 pub use residual::{Residual, ResidualConfig};
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::game::{Feature, Game, PlaneShape, Value};
@@ -231,11 +231,21 @@ impl Features {
         self.ends.clear();
     }
 
-    /// The input tensor.
+    /// The input tensor: sent to a GPU as bits and unpacked there, written out on
+    /// the CPU.
     ///
     /// # Shapes
     /// - output: `[batch, planes, rows, columns]`
     pub fn planes(&self, shape: PlaneShape, device: &Device) -> Tensor<4> {
+        if device::is_cpu(device) {
+            self.dense_planes(shape, device)
+        } else {
+            self.packed_planes(shape, device)
+        }
+    }
+
+    /// [`Features::planes`], written out before it is sent: four bytes an input.
+    pub fn dense_planes(&self, shape: PlaneShape, device: &Device) -> Tensor<4> {
         let inputs = shape.inputs();
         let mut dense = vec![0.0f32; self.len() * inputs];
         for (index, row) in dense.chunks_exact_mut(inputs).enumerate() {
@@ -245,6 +255,30 @@ impl Features {
         }
         let shape = [self.len(), shape.planes, shape.rows, shape.columns];
         Tensor::from_data(TensorData::new(dense, shape), device)
+    }
+
+    /// [`Features::planes`], sent as one bit an input and unpacked on the device.
+    pub fn packed_planes(&self, shape: PlaneShape, device: &Device) -> Tensor<4> {
+        const BITS: usize = i32::BITS as usize;
+        let (batch, inputs) = (self.len(), shape.inputs());
+        let words = inputs.div_ceil(BITS);
+        let mut packed = vec![0i32; batch * words];
+        for (index, row) in packed.chunks_exact_mut(words).enumerate() {
+            for &feature in self.get(index) {
+                let input = usize::from(feature);
+                row[input / BITS] |= 1 << (input % BITS);
+            }
+        }
+        let packed = TensorData::new(packed, [batch, words, 1]);
+        let packed = Tensor::<3, Int>::from_data(packed, device); // [batch, words, 1]
+        let places = Tensor::arange(0..BITS as i64, device).reshape([1, 1, BITS]);
+        packed
+            .bitwise_right_shift(places)
+            .bitwise_and_scalar(1) // [batch, words, bits]
+            .float()
+            .reshape([batch, words * BITS])
+            .slice([0..batch, 0..inputs]) // [batch, inputs]
+            .reshape([batch, shape.planes, shape.rows, shape.columns])
     }
 }
 
@@ -275,7 +309,9 @@ impl<G: Game> Evaluator<G> for BatchEvaluator {
     fn evaluate(&mut self, game: &G, positions: &[G::Position], values: &mut Vec<Value>) {
         values.clear();
         let shape = game.plane_shape();
-        for chunk in positions.chunks(Self::MAX_BATCH) {
+        let chunks = positions.chunks(Self::MAX_BATCH);
+        let mut outputs = Vec::with_capacity(chunks.len());
+        for chunk in chunks.clone() {
             self.features.clear();
             for position in chunk {
                 self.features.push(game, position);
@@ -283,10 +319,13 @@ impl<G: Game> Evaluator<G> for BatchEvaluator {
             while self.features.len() < chunk.len().next_power_of_two() {
                 self.features.push_features([]);
             }
-            let output = self
-                .net
-                .forward(self.features.planes(shape, &self.device))
-                .into_data();
+            let planes = self.features.planes(shape, &self.device);
+            outputs.push(self.net.forward(planes));
+        }
+        // Read when all is on its way: a read waits for the GPU, which would wait
+        // for the next batch then.
+        for (chunk, output) in chunks.zip(outputs) {
+            let output = output.into_data();
             let output = output.as_slice::<f32>().expect("networks compute in f32");
             values.extend(output[..chunk.len()].iter().map(|&value| value_of(value)));
         }
@@ -322,6 +361,12 @@ impl NetEvaluator {
     /// Whether large batches are worth gathering.
     pub fn wants_batches(&self) -> bool {
         matches!(self, NetEvaluator::Batch(_))
+    }
+
+    /// Whether another device computes, so that this one's cores would do nothing
+    /// while they wait for it.
+    pub fn computes_elsewhere(&self) -> bool {
+        matches!(self, NetEvaluator::Batch(batch) if !device::is_cpu(&batch.device))
     }
 }
 

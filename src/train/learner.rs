@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::replay::{Pick, Replay, ReplayConfig, Samples};
 use crate::game::Game;
-use crate::nets::device::Compute;
+use crate::nets::device::{Compute, Line};
 use crate::nets::stack::Trainer;
 use crate::nets::{Net, NetConfig, NetEvaluator, ValueNet};
 use crate::random::{Rng, RngExt, Seed, Streams};
@@ -89,7 +89,14 @@ impl Learner {
         seed: Seed,
     ) -> Learner {
         let autodiff = compute.device.clone().autodiff();
-        let net = net.init(game.plane_shape(), &mut seed.stream("weights"), &autodiff);
+        let weights = &mut seed.stream("weights");
+        let net = net.init(game.plane_shape(), weights, &autodiff);
+        Learner::with_net(net, learning, compute, seed)
+    }
+
+    /// Goes on with the weights of a network that lives on `compute`, with autodiff.
+    pub fn with_net(net: Net, learning: &LearningConfig, compute: Compute, seed: Seed) -> Learner {
+        let autodiff = compute.device.clone().autodiff();
         Learner {
             trainer: compute.is_cpu.then(|| Trainer::new(&net)).flatten(),
             net,
@@ -133,17 +140,20 @@ impl Learner {
         let picks = self.replay.picks(&config.replay, &mut rng);
         let mirror = config.mirror && game.mirrored(&game.start()).is_some();
         let batches = minibatches(&picks, config.batch_positions);
-        let mut total: Option<Tensor<1>> = None;
-        for batch in &batches {
-            let samples = self.gather(game, batch, mirror, &mut rng);
-            let loss = self.descend(game, &samples, config.rate_of(round, rounds));
-            total = Some(match total {
-                Some(total) => total + loss,
-                None => loss,
-            });
-        }
-        // Read once a round: on a GPU every read waits for all work before it.
-        let total = total.map_or(0.0, |total| total.into_scalar::<f32>());
+        let rate = config.rate_of(round, rounds);
+        let total = Line::Learning.run(|| {
+            let mut total: Option<Tensor<1>> = None;
+            for batch in &batches {
+                let samples = self.gather(game, batch, mirror, &mut rng);
+                let loss = self.descend(game, &samples, rate);
+                total = Some(match total {
+                    Some(total) => total + loss,
+                    None => loss,
+                });
+            }
+            // Read once a round: on a GPU every read waits for all work before it.
+            total.map_or(0.0, |total| total.into_scalar::<f32>())
+        });
         Learned {
             loss: total / batches.len().max(1) as f32,
             batches: batches.len(),

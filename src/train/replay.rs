@@ -134,6 +134,16 @@ pub struct ReplayConfig {
     pub uses: usize,
 }
 
+impl ReplayConfig {
+    /// How often each position is learned from, on average.
+    pub fn mean_uses(&self) -> f64 {
+        match self.window_positions {
+            0 => 1.0,
+            _ => self.uses as f64,
+        }
+    }
+}
+
 /// The window of recent samples.
 #[derive(Debug, Clone, Default)]
 pub struct Replay {

@@ -3,18 +3,21 @@
 
 use std::fmt;
 
+use burn::module::{Module, ModuleMapper, Param};
+use burn::tensor::Tensor;
+
 use super::learner::{Learner, LearningConfig, Optimizer};
 use super::replay::{ReplayConfig, Samples};
 use crate::game::Game;
 use crate::game::playout::random_positions;
 use crate::nets::device::Compute;
 use crate::nets::model::weights_of;
-use crate::nets::{NetConfig, ValueNet};
+use crate::nets::{Net, NetConfig, ValueNet};
 use crate::random::{RngExt, Seed};
 
 /// The largest relative error that passes. Other orders of summation give some
 /// 1e-6 in single precision.
-const TOLERANCE: f32 = 1e-3;
+pub const TOLERANCE: f32 = 1e-3;
 
 /// How far a device is from the CPU on one batch, each relative to the largest
 /// number of its kind.
@@ -51,12 +54,38 @@ impl fmt::Display for SelfCheck {
 
 /// Computes values, loss and gradients of one batch on the device and on the CPU.
 pub fn self_check<G: Game>(game: &G, net: &NetConfig, compute: &Compute) -> SelfCheck {
-    let device = Probe::run(game, net, compute.clone());
-    let cpu = Probe::run(game, net, Compute::cpu());
+    check_weights(game, weights(game, net, compute), net, compute)
+}
+
+/// [`self_check`] of a device on which one weight is not what it should be, to see
+/// that the check notices.
+pub fn self_check_of_fault<G: Game>(game: &G, net: &NetConfig, compute: &Compute) -> SelfCheck {
+    let wrong = weights(game, net, compute).map(&mut Fault);
+    check_weights(game, wrong, net, compute)
+}
+
+/// A network on a device, with autodiff.
+fn weights<G: Game>(game: &G, net: &NetConfig, compute: &Compute) -> Net {
+    let autodiff = compute.device.clone().autodiff();
+    let rng = &mut Seed(0).stream("self-check weights");
+    net.init(game.plane_shape(), rng, &autodiff)
+}
+
+/// Compares weights on a device with the right ones on the CPU.
+fn check_weights<G: Game>(
+    game: &G,
+    on_device: Net,
+    net: &NetConfig,
+    compute: &Compute,
+) -> SelfCheck {
+    let cpu = Compute::cpu();
+    let on_cpu = weights(game, net, &cpu);
+    let found = Probe::run(game, on_device, compute.clone());
+    let expected = Probe::run(game, on_cpu, cpu);
     SelfCheck {
-        values: relative_error(&device.values, &cpu.values),
-        loss: relative_error(&[device.loss], &[cpu.loss]),
-        gradients: relative_error(&device.gradients, &cpu.gradients),
+        values: relative_error(&found.values, &expected.values),
+        loss: relative_error(&[found.loss], &[expected.loss]),
+        gradients: relative_error(&found.gradients, &expected.gradients),
     }
 }
 
@@ -68,7 +97,7 @@ struct Probe {
 }
 
 impl Probe {
-    fn run<G: Game>(game: &G, net: &NetConfig, compute: Compute) -> Probe {
+    fn run<G: Game>(game: &G, net: Net, compute: Compute) -> Probe {
         /// Plain descent at rate 1 changes each weight by its gradient.
         const RATE: f64 = 1.0;
         const POSITIONS: usize = 64;
@@ -92,9 +121,9 @@ impl Probe {
             samples.features.push(game, position);
             samples.targets.push(rng.random_range(-1.0..1.0));
         }
-        let mut learner = Learner::new(game, net, &learning, compute.clone(), Seed(0));
-        let before = learner.net();
         let planes = samples.features.planes(game.plane_shape(), &compute.device);
+        let mut learner = Learner::with_net(net, &learning, compute, Seed(0));
+        let before = learner.net();
         let values = before.forward(planes).into_data();
         let loss = learner.descend(game, &samples, RATE).into_scalar();
         let change = weights_of(&before)
@@ -105,6 +134,19 @@ impl Probe {
             loss,
             gradients: change.map(|(before, after)| before - after).collect(),
         }
+    }
+}
+
+/// Changes one weight a little: the bias of the output.
+struct Fault;
+
+impl ModuleMapper for Fault {
+    fn map_float<const D: usize>(&mut self, weights: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        if weights.shape().num_elements() > 1 {
+            return weights;
+        }
+        let shifted = |bias: Tensor<D>| bias.inner().add_scalar(0.01);
+        weights.map(|bias| Tensor::from_inner(shifted(bias)).require_grad())
     }
 }
 

@@ -6,6 +6,7 @@
 //! threads nor the way of evaluating (game by game, or in large batches over all
 //! games) changes anything.
 
+use std::ops::Range;
 use std::str::FromStr;
 
 use rand::seq::IndexedRandom;
@@ -17,6 +18,7 @@ use super::target::negamax;
 use crate::agents::{Agent, MaterialAgent};
 use crate::game::{Game, Outcome, Side, Value, children};
 use crate::nets::NetEvaluator;
+use crate::nets::device::Line;
 use crate::random::{Rng, RngExt, Streams};
 use crate::search::{Evaluator, corrected, softmax};
 
@@ -110,6 +112,10 @@ pub struct Round {
     pub first_player_points: f64,
 }
 
+/// From how many games on they are played in halves: fewer are too little work for
+/// a GPU as it is.
+const MIN_GAMES_IN_HALVES: u64 = 256;
+
 /// Plays rounds of games.
 #[derive(Debug, Clone, Copy)]
 pub struct Generator<'a, G: Game> {
@@ -126,8 +132,10 @@ pub struct Generator<'a, G: Game> {
 impl<G: Game> Generator<'_, G> {
     /// Plays the games of a round on all cores.
     pub fn play_round(&self, round: u64, games: u64, evaluator: &NetEvaluator) -> Round {
-        let played = if evaluator.wants_batches() {
-            self.play_together(round, games, &mut evaluator.clone())
+        let played = if evaluator.computes_elsewhere() && games >= MIN_GAMES_IN_HALVES {
+            self.play_in_halves(round, games, evaluator)
+        } else if evaluator.wants_batches() {
+            self.play_together(round, 0..games, &mut evaluator.clone())
         } else {
             self.play_apart(round, games, evaluator)
         };
@@ -169,17 +177,41 @@ impl<G: Game> Generator<'_, G> {
             .collect()
     }
 
-    /// All games at the same pace: for an evaluator that wants large batches.
-    pub fn play_together(
+    /// Half of the games beside the other: while a GPU judges the positions of one
+    /// half, the cores make the moves of the other.
+    pub fn play_in_halves<E>(
         &self,
         round: u64,
         games: u64,
+        evaluator: &E,
+    ) -> Vec<SelfPlayGame<'_, G>>
+    where
+        E: Evaluator<G> + Clone + Sync,
+    {
+        let play = |line: Line, numbers| {
+            line.run(|| self.play_together(round, numbers, &mut evaluator.clone()))
+        };
+        let middle = games / 2;
+        let (mut all, rest) = rayon::join(
+            || play(Line::FirstHalf, 0..middle),
+            || play(Line::SecondHalf, middle..games),
+        );
+        all.extend(rest);
+        all
+    }
+
+    /// These games of the round at the same pace: for an evaluator that wants large
+    /// batches.
+    pub fn play_together(
+        &self,
+        round: u64,
+        numbers: Range<u64>,
         evaluator: &mut impl Evaluator<G>,
     ) -> Vec<SelfPlayGame<'_, G>> {
-        let mut all: Vec<_> = (0..games).map(|number| self.start(round, number)).collect();
+        let mut all: Vec<_> = numbers.map(|number| self.start(round, number)).collect();
         let (mut batch, mut values) = (Vec::new(), Vec::new());
         loop {
-            let mut active: Vec<_> = all
+            let active: Vec<_> = all
                 .par_iter_mut()
                 .filter_map(|game| game.expand().then_some(game))
                 .collect();
@@ -192,11 +224,15 @@ impl<G: Game> Generator<'_, G> {
             }
             evaluator.evaluate(self.game, &batch, &mut values);
             let mut rest = &values[..];
-            for game in &mut active {
-                let own;
-                (own, rest) = rest.split_at(game.children.len());
-                game.advance(own);
-            }
+            let own: Vec<&[Value]> = active
+                .iter()
+                .map(|game| rest.split_off(..game.children.len()))
+                .map(|own| own.expect("there is one value a child"))
+                .collect();
+            active
+                .into_par_iter()
+                .zip(own)
+                .for_each(|(game, own)| game.advance(own));
         }
     }
 

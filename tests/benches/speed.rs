@@ -12,7 +12,8 @@ use tanren::games::leaper::{Leaper, Position, slow};
 use tanren::nets::device::Compute;
 use tanren::nets::shipped::ShippedModel;
 use tanren::nets::{
-    BatchEvaluator, ConvConfig, MlpConfig, NetConfig, NetEvaluator, NetKind, ResidualConfig,
+    BatchEvaluator, ConvConfig, Features, MlpConfig, NetConfig, NetEvaluator, NetKind,
+    ResidualConfig,
 };
 use tanren::random::{RngExt, Seed};
 use tanren::search::Evaluator;
@@ -178,6 +179,24 @@ fn solving(criterion: &mut Criterion) {
     group.finish();
 }
 
+fn planes(criterion: &mut Criterion) {
+    let game = blitz();
+    let mut features = Features::default();
+    for position in positions(&game, 1024) {
+        features.push(&game, &position);
+    }
+    let (shape, device) = (game.plane_shape(), Compute::cpu().device);
+    let mut group = criterion.benchmark_group("planes of 1024 positions on the CPU");
+    group.throughput(Throughput::Elements(1024));
+    group.bench_function("written out", |b| {
+        b.iter(|| features.dense_planes(shape, &device));
+    });
+    group.bench_function("unpacked from bits", |b| {
+        b.iter(|| features.packed_planes(shape, &device));
+    });
+    group.finish();
+}
+
 fn learning(criterion: &mut Criterion) {
     let game = blitz();
     let mut group = criterion.benchmark_group("training step");
@@ -228,7 +247,7 @@ fn generation(criterion: &mut Criterion) {
     group.sample_size(10);
     let mut burn = BatchEvaluator::new(learner(&game, NetKind::Mlp).net(), Compute::cpu().device);
     group.bench_function("mlp, burn, all games together", |b| {
-        b.iter(|| generator.play_together(0, 48, &mut burn));
+        b.iter(|| generator.play_together(0, 0..48, &mut burn));
     });
     group.finish();
 }
@@ -277,6 +296,6 @@ fn werewolf(criterion: &mut Criterion) {
 }
 
 criterion_group!(
-    benches, rules, evaluation, solving, learning, generation, werewolf
+    benches, rules, evaluation, planes, solving, learning, generation, werewolf
 );
 criterion_main!(benches);
