@@ -19,10 +19,13 @@ use crate::arena::{AgentFactory, play_match};
 use crate::game::playout::random_positions;
 use crate::game::{Game, Value};
 use crate::games::{GameVisitor, with_game};
+use crate::hash::sha256_hex;
 use crate::lab::folder::{CONFIG, REPORT};
 use crate::lab::{Experiment, FinishedRun, Metrics, Preset, Report, Setup, files};
 use crate::nets::device::Compute;
-use crate::nets::model::{Model, ModelCard, Strength, Training, rules_sha256};
+use crate::nets::model::{
+    Model, ModelCard, Strength, Training, WEIGHTS_FILE, WeightsError, net_from_bytes, rules_sha256,
+};
 use crate::nets::{NetConfig, NetEvaluator};
 use crate::random::{Rng, Seed};
 use crate::report::{RunData, Summary, runs_page};
@@ -48,6 +51,9 @@ pub struct TrainValueConfig {
     /// Whether to generate the next round while learning from this one. The
     /// article: no.
     pub overlap: bool,
+    /// A safetensors file with weights to start from, named and laid out as those of
+    /// a model folder or of PyTorch; empty: fresh weights. The article: fresh.
+    pub init: String,
     /// The network.
     pub net: NetConfig,
     /// How games are played.
@@ -74,6 +80,20 @@ pub struct EvaluationConfig {
 impl TrainValueConfig {
     fn rounds(&self) -> u64 {
         self.games.div_ceil(self.games_per_round)
+    }
+
+    /// The weights to start from, if they are given.
+    fn init_weights(&self) -> Result<Option<Vec<u8>>> {
+        if self.init.is_empty() {
+            return Ok(None);
+        }
+        let path = Path::new(&self.init);
+        ensure!(
+            !path.is_dir(),
+            "{} is a folder; name a file, such as the {WEIGHTS_FILE} of a model folder",
+            path.display()
+        );
+        Ok(Some(files::read(path)?))
     }
 
     fn games_in(&self, round: u64) -> u64 {
@@ -165,22 +185,35 @@ impl Experiment for TrainValue {
         with_game(&config.game, Exists).context("game is not usable")
     }
 
+    fn validate_inputs(config: &TrainValueConfig) -> Result<()> {
+        /// Whether the weights are those of the network.
+        struct Fit<'a>(&'a NetConfig, Vec<u8>);
+        impl GameVisitor for Fit<'_> {
+            type Output = Result<(), WeightsError>;
+            fn visit<G: Game>(self, game: Arc<G>) -> Self::Output {
+                let cpu = Compute::cpu().device;
+                net_from_bytes(self.0, game.plane_shape(), self.1, &cpu).map(|_| ())
+            }
+        }
+        let not_usable = || format!("init = {:?} is not usable", config.init);
+        match config.init_weights().with_context(not_usable)? {
+            Some(weights) => {
+                with_game(&config.game, Fit(&config.net, weights))?.with_context(not_usable)
+            }
+            None => Ok(()),
+        }
+    }
+
     fn steps(config: &TrainValueConfig) -> u64 {
         config.rounds().div_ceil(config.rounds_per_step)
     }
 
     fn start(config: &TrainValueConfig, setup: &Setup) -> Result<TrainValue> {
-        let compute = Compute::open(setup.device.parse()?)?;
-        let start = Start {
-            config: config.clone(),
-            seed: Seed(setup.seed),
-            compute,
-        };
-        Ok(TrainValue(with_game(&config.game, start)??))
+        TrainValue::begin(config, setup, config.init_weights()?)
     }
 
     fn load(config: &TrainValueConfig, setup: &Setup, directory: &Path) -> Result<TrainValue> {
-        let TrainValue(session) = TrainValue::start(config, setup)?;
+        let TrainValue(session) = TrainValue::begin(config, setup, None)?;
         Ok(TrainValue(session.restore(directory)?))
     }
 
@@ -206,6 +239,21 @@ impl Experiment for TrainValue {
 }
 
 impl TrainValue {
+    /// The state before the first step, with the weights of `init` if there are any.
+    fn begin(
+        config: &TrainValueConfig,
+        setup: &Setup,
+        init: Option<Vec<u8>>,
+    ) -> Result<TrainValue> {
+        let start = Start {
+            config: config.clone(),
+            seed: Seed(setup.seed),
+            compute: Compute::open(setup.device.parse()?)?,
+            init,
+        };
+        Ok(TrainValue(with_game(&config.game, start)??))
+    }
+
     /// The network as it is now, its strength measured as at the end of a run.
     pub(super) fn measured_model(&self, run: &str) -> Model {
         self.0.measured_model(run)
@@ -233,6 +281,8 @@ struct Start {
     config: TrainValueConfig,
     seed: Seed,
     compute: Compute,
+    /// The bytes of the file to start from.
+    init: Option<Vec<u8>>,
 }
 
 impl GameVisitor for Start {
@@ -243,6 +293,7 @@ impl GameVisitor for Start {
             config,
             seed,
             compute,
+            init,
         } = self;
         let check = (!compute.is_cpu).then(|| self_check(&*game, &config.net, &compute));
         if let Some(check) = check {
@@ -252,11 +303,17 @@ impl GameVisitor for Start {
                 "{name} computes wrong numbers; use --device cpu ({check})"
             );
         }
-        let learner = Learner::new(&*game, &config.net, &config.learning, compute, seed);
+        let mut learner = Learner::new(&*game, &config.net, &config.learning, compute, seed);
+        let init_sha256 = init.as_deref().map(sha256_hex);
+        if let Some(weights) = init {
+            let loaded = learner.load_weights(weights);
+            loaded.with_context(|| format!("init = {:?} is not usable", config.init))?;
+        }
         Ok(Box::new(TypedSession {
             probe: probe_positions(&*game, &mut seed.stream("probe")),
             progress: Progress {
                 rules_sha256: rules_sha256(&*game),
+                init_sha256,
                 rounds: 0,
                 games: 0,
                 positions: 0,
@@ -279,6 +336,8 @@ impl GameVisitor for Start {
 struct Progress {
     /// The rules that the run was started with.
     rules_sha256: String,
+    /// The file of weights that the run was started with.
+    init_sha256: Option<String>,
     /// Rounds learned.
     rounds: u64,
     games: u64,
@@ -464,12 +523,18 @@ impl<G: Game> TypedSession<G> {
     fn next_commands(&self, run: &FinishedRun) -> String {
         /// What commands take without `--game`.
         const DEFAULT_GAME: &str = "march-blitz";
-        let model = files::shell_word(&format!("model:{}", run.model_dir().display()));
+        let folder = run.model_dir().display().to_string();
+        let model = files::shell_word(&format!("model:{folder}"));
+        let folder = files::shell_word(&folder);
         let game = match &*self.config.game {
             DEFAULT_GAME => String::new(),
             game => format!(" --game {}", files::shell_word(game)),
         };
-        format!("play     tanren play {model}{game}\nmeasure  tanren match {model} easy{game}")
+        format!(
+            "play     tanren play {model}{game}\n\
+             measure  tanren match {model} easy{game}\n\
+             export   tanren export {folder} --format onnx"
+        )
     }
 
     fn describe_strength(strength: &[Strength]) -> String {
@@ -525,8 +590,12 @@ impl<G: Game> Session for TypedSession<G> {
         let check = self
             .check
             .map_or(String::new(), |check| format!("\n{check}"));
+        let weights = match &*self.config.init {
+            "" => String::new(),
+            init => format!(", at first those of {init}"),
+        };
         format!(
-            "{}, {} games of self-play on {}{check}\n{}\n{} parameters",
+            "{}, {} games of self-play on {}{check}\n{}\n{} parameters{weights}",
             self.game.title(),
             self.config.games,
             self.learner.compute().name,
@@ -536,13 +605,17 @@ impl<G: Game> Session for TypedSession<G> {
     }
 
     fn about(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([
-            ("device".to_string(), self.learner.compute().name.clone()),
-            (
-                "rules_sha256".to_string(),
-                self.progress.rules_sha256.clone(),
-            ),
-        ])
+        let Progress {
+            rules_sha256,
+            init_sha256,
+            ..
+        } = &self.progress;
+        let device = &self.learner.compute().name;
+        let always = [("device", device), ("rules_sha256", rules_sha256)];
+        let init = init_sha256.iter().map(|hash| ("init_sha256", hash));
+        (always.into_iter().chain(init))
+            .map(|(name, fact)| (name.to_string(), fact.clone()))
+            .collect()
     }
 
     fn step(&mut self, metrics: &mut Metrics) -> Result<()> {
@@ -629,6 +702,7 @@ impl<G: Game> Session for TypedSession<G> {
                     positions: progress.positions,
                     evaluations: progress.evaluations,
                     seconds: progress.training_seconds,
+                    init_sha256: progress.init_sha256.clone(),
                 },
                 strength,
             },
