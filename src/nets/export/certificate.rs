@@ -57,8 +57,11 @@ pub struct Certificate {
     pub mean_error: f64,
     /// Positions that one calls better for the side to move and the other worse.
     pub sign_flips: usize,
-    /// Positions in which a player who looks one ply ahead would move otherwise.
+    /// Positions in which a player who looks one ply ahead would make a move that the
+    /// model thinks worse than its own.
     pub changed_best_moves: usize,
+    /// By how much such moves are worse at most, in the model's values.
+    pub change_loss: f64,
     /// What `max_error` may be.
     pub tolerance: f64,
 }
@@ -136,6 +139,7 @@ pub fn certify<G: Game>(
     });
     let parts: Vec<Comparison> = parts.collect::<Result<_, _>>()?;
     let errors = || parts.iter().flat_map(|part| &part.errors).copied();
+    let losses = || parts.iter().flat_map(|part| &part.losses).copied();
     let certificate = Certificate {
         format,
         tanren: env!("CARGO_PKG_VERSION"),
@@ -149,7 +153,8 @@ pub fn certify<G: Game>(
         max_error: errors().fold(0.0, |most, x| if x > most || x.is_nan() { x } else { most }),
         mean_error: errors().sum::<f64>() / positions.len() as f64,
         sign_flips: parts.iter().map(|part| part.sign_flips).sum(),
-        changed_best_moves: parts.iter().map(|part| part.changed_best_moves).sum(),
+        changed_best_moves: losses().filter(|&loss| loss > 0.0).count(),
+        change_loss: losses().fold(0.0, f64::max),
         tolerance: TOLERANCE,
     };
     if !certificate.passed() {
@@ -221,8 +226,9 @@ fn values(net: &Net, features: &Features, model: &Model) -> Vec<f64> {
 struct Comparison {
     /// By position.
     errors: Vec<f64>,
+    /// By position, what the export's best move loses against the model's.
+    losses: Vec<f64>,
     sign_flips: usize,
-    changed_best_moves: usize,
     samples: Vec<Sample>,
 }
 
@@ -251,13 +257,12 @@ impl Comparison {
         let ours = values(&model.net, &features, model);
         let theirs = export.values(&features, model)?;
         let pairs = || ours.iter().zip(&theirs).take(positions.len());
-        let mut changed_best_moves = 0;
+        let mut losses = Vec::new();
         let mut start = positions.len();
         for family in &families {
             let range = start..start + family.len();
             start = range.end;
-            let best = |values: &[f64]| best_child(game, family, &values[range.clone()]);
-            changed_best_moves += usize::from(best(&ours) != best(&theirs));
+            losses.push(loss(game, family, &ours[range.clone()], &theirs[range]));
         }
         let samples = (positions.iter().zip(&ours).enumerate())
             .map(|(index, (position, &value))| Sample {
@@ -268,19 +273,27 @@ impl Comparison {
             .collect();
         Ok(Comparison {
             errors: pairs().map(|(a, b)| (a - b).abs()).collect(),
+            losses,
             sign_flips: pairs().filter(|(a, b)| (**a > 0.0) != (**b > 0.0)).count(),
-            changed_best_moves,
             samples,
         })
     }
 }
 
-/// The child that is worst for its side to move, the first of several.
-fn best_child<G: Game>(game: &G, family: &[G::Position], values: &[f64]) -> Option<usize> {
-    let judged = family.iter().zip(values).map(|(child, &value)| {
-        let value = corrected(game, child, value_of(value as f32));
-        value.get()
-    });
-    let (index, _) = judged.enumerate().min_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some(index)
+/// What a player loses, by the model's values, who moves to the child that the export
+/// thinks worst for its side to move.
+fn loss<G: Game>(game: &G, family: &[G::Position], ours: &[f64], theirs: &[f64]) -> f64 {
+    let judged = |values: &[f64]| -> Vec<f32> {
+        let judged = family.iter().zip(values);
+        judged
+            .map(|(child, &value)| corrected(game, child, value_of(value as f32)).get())
+            .collect()
+    };
+    let (ours, theirs) = (judged(ours), judged(theirs));
+    let by_value =
+        |values: &[f32]| (0..values.len()).min_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let (Some(own), Some(other)) = (by_value(&ours), by_value(&theirs)) else {
+        return 0.0;
+    };
+    f64::from(ours[other]) - f64::from(ours[own])
 }
