@@ -31,7 +31,7 @@ pub struct Args {
     /// onnx (operations and weights) or safetensors (weights, as PyTorch has them).
     #[arg(long)]
     format: Format,
-    /// The file [default: in this folder, named after the run or the shipped model].
+    /// The file [default: in the current folder, named after the run or the shipped model].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// A built-in game or a rules file [default: what the model folder says, for

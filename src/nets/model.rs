@@ -127,8 +127,9 @@ pub enum ModelError {
     },
     /// The weights are not those that the card was written with.
     #[error(
-        "{} has changed since {CARD_FILE} was written; if that was on purpose, put its SHA-256 \
-         there, as weights_sha256", path.display()
+        "{} does not hold the weights of this network: it has changed since {CARD_FILE} was \
+         written; if that was on purpose, put its SHA-256 there, as weights_sha256",
+        path.display()
     )]
     Changed {
         /// The weights file.
