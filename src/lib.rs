@@ -10,7 +10,7 @@
 //! - [`games`]: the games, and the one place where a name becomes a game
 //! - [`search`]: judging positions, and searching below them
 //! - [`solve`]: exact values by proof-number search, and certificates of them
-//! - [`nets`]: value networks, the devices they run on, model folders, shipped models
+//! - [`nets`]: value networks, the devices they run on, model folders, shipped models, exports
 //! - [`agents`]: who chooses moves: random, material, network, searcher; agents by name
 //! - [`train`]: self-play, targets, replay, and the learner
 //! - [`arena`]: matches and round robins between agents

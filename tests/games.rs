@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use tanren::game::conformance::{self, Report};
 use tanren::game::perft::perft;
 use tanren::game::{
-    Feature, FeatureChanges, Game, IllegalMove, Outcome, ParseError, PlaneShape, Side,
+    Feature, FeatureChanges, Game, IllegalMove, Outcome, ParseError, PlaneLegend, PlaneShape, Side,
 };
 use tanren::games::connect_four::ConnectFour;
 use tanren::games::leaper::{self, Leaper, MARCH_BLITZ, slow};
@@ -252,6 +252,7 @@ enum Fault {
     ConfusesKeys,
     KeysSeeSides,
     ForeseesTooMuch,
+    LeavesPlanesUnnamed,
 }
 
 /// March with one fault, for testing the tests.
@@ -367,6 +368,13 @@ impl Game for Faulty {
     fn plane_shape(&self) -> PlaneShape {
         self.march.plane_shape()
     }
+    fn plane_legend(&self) -> PlaneLegend {
+        let mut legend = self.march.plane_legend();
+        if self.has(Fault::LeavesPlanesUnnamed) {
+            legend.planes.truncate(2);
+        }
+        legend
+    }
     fn features(&self, position: &Self::Position, side: Side, features: &mut Vec<Feature>) {
         self.march.features(position, side, features);
         if self.has(Fault::OverlooksTheEnemy) {
@@ -440,6 +448,7 @@ fn the_conformance_check_finds_every_fault() {
         ),
         (Fault::KeysSeeSides, "a mirror keeps the key"),
         (Fault::ForeseesTooMuch, "a foreseen win stays in sight"),
+        (Fault::LeavesPlanesUnnamed, "every plane has a name"),
     ] {
         let faulty = Faulty {
             march: game(MARCH_BLITZ),

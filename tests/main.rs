@@ -9,6 +9,9 @@ mod games;
 /// Networks, their fast twins, model folders.
 mod nets;
 
+/// Exports and what they are compared with; weights from elsewhere.
+mod export;
+
 /// Targets, self-play, learning, exactness.
 mod train;
 

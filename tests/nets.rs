@@ -382,7 +382,7 @@ fn fresh_blitz(kind: NetKind) -> Net {
     with_game("march-blitz", Fresh(kind)).unwrap()
 }
 
-fn model<G: Game>(game: &G, kind: NetKind) -> Model {
+pub fn model<G: Game>(game: &G, kind: NetKind) -> Model {
     Model {
         card: ModelCard {
             game: game.name().to_string(),
@@ -397,6 +397,7 @@ fn model<G: Game>(game: &G, kind: NetKind) -> Model {
                 positions: 0,
                 evaluations: 0,
                 seconds: 0.0,
+                init_sha256: None,
             },
             strength: Vec::new(),
         },

@@ -9,7 +9,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::game::conformance::{self, Report};
-use crate::game::{Game, PlaneShape, perft};
+use crate::game::{Game, PlaneLegend, PlaneShape, perft};
 use crate::games::leaper::betza::Leap;
 use crate::games::leaper::{Kind, Leaper, Rules, Stuck, slow};
 use crate::games::{self, AnyGame, GAMES, GameVisitor};
@@ -151,6 +151,7 @@ struct Description {
     drawing: String,
     max_plies: usize,
     shape: PlaneShape,
+    legend: PlaneLegend,
 }
 
 fn describe(game: AnyGame) -> Description {
@@ -177,6 +178,7 @@ impl GameVisitor for Describe {
             drawing: game.draw(&start),
             max_plies: game.max_plies(),
             shape: game.plane_shape(),
+            legend: game.plane_legend(),
         }
     }
 }
@@ -199,6 +201,7 @@ fn show(spec: &str, toml: bool, json: bool, out: &mut impl Write) -> anyhow::Res
             "start": about.start,
             "max_plies": about.max_plies,
             "input": about.shape,
+            "input_legend": about.legend,
             "toml": source,
         });
         writeln!(out, "{object}")?;
@@ -218,11 +221,13 @@ fn show(spec: &str, toml: bool, json: bool, out: &mut impl Write) -> anyhow::Res
     writeln!(out, "A game lasts at most {} plies.", about.max_plies)?;
     writeln!(
         out,
-        "Network input: {} planes of {} rows and {} columns, {} numbers.",
+        "Network input: {} planes of {} rows and {} columns, {} numbers: {}. In a plane {}.",
         shape.planes,
         shape.rows,
         shape.columns,
-        shape.inputs()
+        shape.inputs(),
+        about.legend.planes.join(", "),
+        about.legend.squares
     )?;
     if let Some(source) = source {
         writeln!(

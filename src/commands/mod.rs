@@ -7,6 +7,7 @@
 
 pub mod compare;
 pub mod devices;
+pub mod export;
 pub mod games;
 pub mod r#match;
 pub mod play;
@@ -48,6 +49,8 @@ enum Command {
     Presets(presets::Args),
     /// Lay runs side by side: a table, and a page with learning curves.
     Report(report::Args),
+    /// Write a network as a file for other programs, with a certificate.
+    Export(export::Args),
     /// List, show and check games.
     Games(games::Args),
     /// Play agents against each other and measure how strong they are.
@@ -75,6 +78,7 @@ impl Cli {
             Command::Compare(args) => compare::run(args),
             Command::Presets(args) => presets::run(args),
             Command::Report(args) => report::run(args),
+            Command::Export(args) => export::run(args),
             Command::Games(args) => games::run(args),
             Command::Match(args) => r#match::run(args),
             Command::Play(args) => play::run(args),

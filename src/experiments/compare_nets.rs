@@ -197,6 +197,12 @@ impl Experiment for CompareNets {
                 "{key} = 0 is out of range: accepted are 1 and more"
             );
         }
+        ensure!(
+            config.training.init.is_empty(),
+            "training.init = {:?} does not fit here: networks that are compared start from fresh \
+             weights, so it has to be empty",
+            config.training.init
+        );
         TrainValue::validate(&config.training)
             .map_err(|error| anyhow::anyhow!("training.{error:#}"))
     }

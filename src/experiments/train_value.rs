@@ -19,10 +19,13 @@ use crate::arena::{AgentFactory, play_match};
 use crate::game::playout::random_positions;
 use crate::game::{Game, Value};
 use crate::games::{GameVisitor, with_game};
+use crate::hash::sha256_hex;
 use crate::lab::folder::{CONFIG, REPORT};
 use crate::lab::{Experiment, FinishedRun, Metrics, Preset, Report, Setup, files};
 use crate::nets::device::{Compute, DeviceRequest};
-use crate::nets::model::{Model, ModelCard, Strength, Training, rules_sha256};
+use crate::nets::model::{
+    Model, ModelCard, Strength, Training, WEIGHTS_FILE, WeightsError, net_from_bytes, rules_sha256,
+};
 use crate::nets::{Net, NetConfig, NetEvaluator};
 use crate::random::{Rng, Seed};
 use crate::report::{RunData, Summary, runs_page};
@@ -48,6 +51,9 @@ pub struct TrainValueConfig {
     /// Whether to generate the next round while learning from this one. The
     /// article: no.
     pub overlap: bool,
+    /// A safetensors file with weights to start from, named and laid out as those of
+    /// a model folder or of PyTorch; empty: fresh weights. The article: fresh.
+    pub init: String,
     /// The network.
     pub net: NetConfig,
     /// How games are played.
@@ -74,6 +80,20 @@ pub struct EvaluationConfig {
 impl TrainValueConfig {
     fn rounds(&self) -> u64 {
         self.games.div_ceil(self.games_per_round)
+    }
+
+    /// The weights to start from, if they are given.
+    fn init_weights(&self) -> Result<Option<Vec<u8>>> {
+        if self.init.is_empty() {
+            return Ok(None);
+        }
+        let path = Path::new(&self.init);
+        ensure!(
+            !path.is_dir(),
+            "{} is a folder; name a file, such as the {WEIGHTS_FILE} of a model folder",
+            path.display()
+        );
+        Ok(Some(files::read(path)?))
     }
 
     fn games_in(&self, round: u64) -> u64 {
@@ -198,6 +218,25 @@ impl Experiment for TrainValue {
         with_game(&config.game, Exists).context("game is not usable")
     }
 
+    fn validate_inputs(config: &TrainValueConfig) -> Result<()> {
+        /// Whether the weights are those of the network.
+        struct Fit<'a>(&'a NetConfig, Vec<u8>);
+        impl GameVisitor for Fit<'_> {
+            type Output = Result<(), WeightsError>;
+            fn visit<G: Game>(self, game: Arc<G>) -> Self::Output {
+                let cpu = Compute::cpu().device;
+                net_from_bytes(self.0, game.plane_shape(), self.1, &cpu).map(|_| ())
+            }
+        }
+        let not_usable = || format!("init = {:?} is not usable", config.init);
+        match config.init_weights().with_context(not_usable)? {
+            Some(weights) => {
+                with_game(&config.game, Fit(&config.net, weights))?.with_context(not_usable)
+            }
+            None => Ok(()),
+        }
+    }
+
     fn steps(config: &TrainValueConfig) -> u64 {
         config.rounds().div_ceil(config.rounds_per_step)
     }
@@ -243,12 +282,7 @@ impl TrainValue {
         seed: u64,
         chosen: Chosen,
     ) -> Result<TrainValue> {
-        let start = Start {
-            config: config.clone(),
-            seed: Seed(seed),
-            chosen,
-        };
-        Ok(TrainValue(with_game(&config.game, start)?))
+        TrainValue::begin(config, seed, chosen, config.init_weights()?)
     }
 
     /// [`Experiment::load`], on a device that has been chosen before.
@@ -258,8 +292,24 @@ impl TrainValue {
         chosen: Chosen,
         directory: &Path,
     ) -> Result<TrainValue> {
-        let TrainValue(session) = TrainValue::start_on(config, seed, chosen)?;
+        let TrainValue(session) = TrainValue::begin(config, seed, chosen, None)?;
         Ok(TrainValue(session.restore(directory)?))
+    }
+
+    /// The state before the first step, with the weights of `init` if there are any.
+    fn begin(
+        config: &TrainValueConfig,
+        seed: u64,
+        chosen: Chosen,
+        init: Option<Vec<u8>>,
+    ) -> Result<TrainValue> {
+        let start = Start {
+            config: config.clone(),
+            seed: Seed(seed),
+            chosen,
+            init,
+        };
+        Ok(TrainValue(with_game(&config.game, start)??))
     }
 
     /// The network as it is now, its strength measured as at the end of a run.
@@ -289,23 +339,32 @@ struct Start {
     config: TrainValueConfig,
     seed: Seed,
     chosen: Chosen,
+    /// The bytes of the file to start from.
+    init: Option<Vec<u8>>,
 }
 
 impl GameVisitor for Start {
-    type Output = Box<dyn Session>;
+    type Output = Result<Box<dyn Session>>;
 
-    fn visit<G: Game>(self, game: Arc<G>) -> Box<dyn Session> {
+    fn visit<G: Game>(self, game: Arc<G>) -> Result<Box<dyn Session>> {
         let Start {
             config,
             seed,
             chosen,
+            init,
         } = self;
         let compute = chosen.compute.clone();
-        let learner = Learner::new(&*game, &config.net, &config.learning, compute, seed);
-        Box::new(TypedSession {
+        let mut learner = Learner::new(&*game, &config.net, &config.learning, compute, seed);
+        let init_sha256 = init.as_deref().map(sha256_hex);
+        if let Some(weights) = init {
+            let loaded = learner.load_weights(weights);
+            loaded.with_context(|| format!("init = {:?} is not usable", config.init))?;
+        }
+        Ok(Box::new(TypedSession {
             probe: probe_positions(&*game, &mut seed.stream("probe")),
             progress: Progress {
                 rules_sha256: rules_sha256(&*game),
+                init_sha256,
                 rounds: 0,
                 games: 0,
                 positions: 0,
@@ -318,7 +377,7 @@ impl GameVisitor for Start {
             learner,
             chosen,
             next: None,
-        })
+        }))
     }
 }
 
@@ -328,6 +387,8 @@ impl GameVisitor for Start {
 struct Progress {
     /// The rules that the run was started with.
     rules_sha256: String,
+    /// The file of weights that the run was started with.
+    init_sha256: Option<String>,
     /// Rounds learned.
     rounds: u64,
     games: u64,
@@ -519,12 +580,18 @@ impl<G: Game> TypedSession<G> {
     fn next_commands(&self, run: &FinishedRun) -> String {
         /// What commands take without `--game`.
         const DEFAULT_GAME: &str = "march-blitz";
-        let model = files::shell_word(&format!("model:{}", run.model_dir().display()));
+        let folder = run.model_dir().display().to_string();
+        let model = files::shell_word(&format!("model:{folder}"));
+        let folder = files::shell_word(&folder);
         let game = match &*self.config.game {
             DEFAULT_GAME => String::new(),
             game => format!(" --game {}", files::shell_word(game)),
         };
-        format!("play     tanren play {model}{game}\nmeasure  tanren match {model} easy{game}")
+        format!(
+            "play     tanren play {model}{game}\n\
+             measure  tanren match {model} easy{game}\n\
+             export   tanren export {folder} --format onnx"
+        )
     }
 
     fn describe_strength(strength: &[Strength]) -> String {
@@ -579,8 +646,12 @@ impl<G: Game> Session for TypedSession<G> {
 
     fn describe(&self) -> String {
         let net = self.learner.net();
+        let weights = match &*self.config.init {
+            "" => String::new(),
+            init => format!(", at first those of {init}"),
+        };
         format!(
-            "{}, {} games of self-play on {}\n{}{}\n{} parameters",
+            "{}, {} games of self-play on {}\n{}{}\n{} parameters{weights}",
             self.game.title(),
             self.config.games,
             self.learner.compute().name,
@@ -592,8 +663,16 @@ impl<G: Game> Session for TypedSession<G> {
 
     fn about(&self) -> BTreeMap<String, String> {
         let mut facts = self.chosen.about();
-        let rules = self.progress.rules_sha256.clone();
-        facts.insert("rules_sha256".to_string(), rules);
+        let Progress {
+            rules_sha256,
+            init_sha256,
+            ..
+        } = &self.progress;
+        facts.insert("rules_sha256".to_string(), rules_sha256.clone());
+        let init = init_sha256
+            .iter()
+            .map(|hash| ("init_sha256".to_string(), hash.clone()));
+        facts.extend(init);
         facts
     }
 
@@ -681,6 +760,7 @@ impl<G: Game> Session for TypedSession<G> {
                     positions: progress.positions,
                     evaluations: progress.evaluations,
                     seconds: progress.training_seconds,
+                    init_sha256: progress.init_sha256.clone(),
                 },
                 strength,
             },

@@ -51,6 +51,7 @@ pub fn check<G: Game>(game: &G, games: usize, rng: &mut Rng) -> Report {
         inputs: HashMap::new(),
         keys: HashMap::new(),
     };
+    checker.note(&game.start(), planes_have_names(game));
     for _ in 0..games {
         checker.play_random_game(rng);
     }
@@ -336,6 +337,15 @@ fn features_are_well_formed<G: Game>(game: &G, position: &G::Position) -> Verdic
         })?;
     }
     Ok(())
+}
+
+fn planes_have_names<G: Game>(game: &G) -> Verdict {
+    let (names, planes) = (game.plane_legend().planes, game.plane_shape().planes);
+    law(
+        "every plane has a name",
+        names.len() == planes && names.iter().all(|name| !name.is_empty()),
+        || format!("{names:?} for {planes} planes"),
+    )
 }
 
 /// The slow twin of [`Game::feature_changes`]: play the move and compare.

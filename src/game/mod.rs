@@ -112,6 +112,16 @@ impl PlaneShape {
     }
 }
 
+/// What the network input means, for those who feed a network elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct PlaneLegend {
+    /// What a 1 stands for, plane by plane, such as `own king`. Own is what belongs
+    /// to the side that looks.
+    pub planes: Vec<String>,
+    /// Where the squares of the board lie in a plane.
+    pub squares: String,
+}
+
 /// Index of one network input that is 1, in `0..PlaneShape::inputs()`; all others are 0.
 pub type Feature = u16;
 
@@ -286,6 +296,9 @@ pub trait Game: Send + Sync + 'static {
 
     /// Shape of the network input.
     fn plane_shape(&self) -> PlaneShape;
+
+    /// What the planes mean, one name a plane.
+    fn plane_legend(&self) -> PlaneLegend;
 
     /// Appends the inputs that are 1 when `side` looks at the position.
     ///

@@ -6,7 +6,9 @@
 //! approach of Connect-Four" (1988). The bitboard with a spare square on top of
 //! each file is John Tromp's, <https://tromp.github.io/c4/c4.html>.
 
-use crate::game::{Feature, FeatureChanges, Game, Outcome, ParseError, PlaneShape, Side};
+use crate::game::{
+    Feature, FeatureChanges, Game, Outcome, ParseError, PlaneLegend, PlaneShape, Side,
+};
 use crate::games::board_text;
 
 /// Files of the board.
@@ -258,6 +260,13 @@ impl Game for ConnectFour {
             planes: 2,
             rows: RANKS,
             columns: FILES,
+        }
+    }
+
+    fn plane_legend(&self) -> PlaneLegend {
+        PlaneLegend {
+            planes: ["own stones", "enemy stones"].map(String::from).to_vec(),
+            squares: "row 0 is the top rank, column 0 the file a, for both sides".to_string(),
         }
     }
 

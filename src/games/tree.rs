@@ -5,7 +5,7 @@
 //! which ends the game: so a search that reaches down to the leaves, and no further,
 //! judges them by [`Game::material`].
 
-use crate::game::{Feature, Game, Outcome, ParseError, PlaneShape, Side};
+use crate::game::{Feature, Game, Outcome, ParseError, PlaneLegend, PlaneShape, Side};
 
 /// The most branches of a node.
 pub const MAX_BRANCHING: usize = 1000;
@@ -265,6 +265,15 @@ impl Game for Tree {
             planes: 1,
             rows: self.height + 1,
             columns: self.branching,
+        }
+    }
+
+    fn plane_legend(&self) -> PlaneLegend {
+        PlaneLegend {
+            planes: vec!["branches taken".to_string()],
+            squares: "row p, column b: branch b + 1 was taken at ply p + 1; the last row begins \
+                      with a 1 when a leaf is reached"
+                .to_string(),
         }
     }
 

@@ -195,10 +195,14 @@ pub fn resolve(
     for argument in sets {
         draft.set_argument(argument)?;
     }
-    draft.finish(name)
+    let resolved = draft.finish(name)?;
+    (resolved.experiment.validate_inputs)(&resolved.toml)
+        .map_err(|refusal| draft.refused(refusal))?;
+    Ok(resolved)
 }
 
-/// Resolves the TOML file `file` alone, see [`resolve`].
+/// Resolves the TOML file `file` of a run that has been started, see [`resolve`]:
+/// the files that its start has read may be gone.
 ///
 /// # Errors
 /// As [`resolve`].
@@ -445,24 +449,27 @@ impl Draft {
     }
 
     /// Lets the experiment check the values and render them.
-    fn finish(self, name: String) -> Result<Resolved, ConfigError> {
+    fn finish(&self, name: String) -> Result<Resolved, ConfigError> {
         let mut table = Table::new();
         for (key, (value, _)) in &self.values {
             insert(&mut table, key, value.clone());
         }
-        let toml = (self.experiment.canonical)(&table).map_err(|refusal| {
-            let given = refusal.key.and_then(|key| self.values.get(&key));
-            let origin = given.map_or(&self.source, |(_, origin)| origin).clone();
-            ConfigError::Refused {
-                origin,
-                message: plain(&refusal.message),
-            }
-        })?;
+        let toml = (self.experiment.canonical)(&table).map_err(|refusal| self.refused(refusal))?;
         Ok(Resolved {
             experiment: self.experiment,
             name,
             toml,
         })
+    }
+
+    /// The refusal, with the place where the value was given.
+    fn refused(&self, refusal: Refusal) -> ConfigError {
+        let given = refusal.key.and_then(|key| self.values.get(&key));
+        let origin = given.map_or(&self.source, |(_, origin)| origin).clone();
+        ConfigError::Refused {
+            origin,
+            message: plain(&refusal.message),
+        }
     }
 }
 
@@ -515,6 +522,18 @@ pub(super) struct Refusal {
     message: String,
 }
 
+impl Refusal {
+    /// By the rule of [`Experiment::validate`], the message starts with the key.
+    fn by_experiment(error: anyhow::Error) -> Refusal {
+        let message = format!("{error:#}");
+        let key = message
+            .split_whitespace()
+            .next()
+            .map(|key| key.trim_matches('`').to_string());
+        Refusal { key, message }
+    }
+}
+
 /// Checks the values of a configuration and renders it, see [`canonical`].
 pub(super) type Canonical = fn(&Table) -> Result<String, Refusal>;
 
@@ -532,20 +551,21 @@ pub(super) fn canonical<E: Experiment>(values: &Table) -> Result<String, Refusal
             key,
         }
     })?;
-    E::validate(&config).map_err(|error| {
-        let message = format!("{error:#}");
-        // By the rule of `Experiment::validate`, the message starts with the key.
-        let key = message
-            .split_whitespace()
-            .next()
-            .map(|key| key.trim_matches('`').to_string());
-        Refusal { key, message }
-    })?;
+    E::validate(&config).map_err(Refusal::by_experiment)?;
     let config = toml::to_string(&config).map_err(|error| Refusal {
         key: None,
         message: format!("the configuration cannot be written as TOML: {error}"),
     })?;
     Ok(format!("{EXPERIMENT} = \"{}\"\n{config}", E::NAME))
+}
+
+/// [`Experiment::validate_inputs`] of some experiment, on what its [`canonical`]
+/// rendered.
+pub(super) type ValidateInputs = fn(&str) -> Result<(), Refusal>;
+
+/// See [`ValidateInputs`].
+pub(super) fn validate_inputs<E: Experiment>(text: &str) -> Result<(), Refusal> {
+    E::validate_inputs(&parse_canonical::<E>(text)).map_err(Refusal::by_experiment)
 }
 
 /// Reads what [`canonical`] rendered.

@@ -74,14 +74,38 @@ pub fn create_dirs(path: &Path) -> Result<(), FileError> {
 /// If any operation fails; names the file. What `path` held before is then
 /// still there.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let partial = partial_path(path);
-    let renamed = write_synced(&partial, bytes).and_then(|()| fs::rename(&partial, path));
-    if renamed.is_err() {
-        // The first error tells more than one from cleaning up would.
-        let _ = fs::remove_file(&partial);
+    write_together(&[(path, bytes)])
+}
+
+/// Writes files that belong together. All of them are on the disk before the first
+/// gets its name, and they get their names in order.
+///
+/// # Errors
+/// If any operation fails; names the file. Unless it is a renaming that fails, what
+/// the paths held before is then still there.
+pub fn write_together(files: &[(&Path, &[u8])]) -> Result<(), FileError> {
+    let written = write_partials(files).and_then(|()| {
+        files.iter().try_for_each(|(path, _)| {
+            let renamed = fs::rename(partial_path(path), path);
+            renamed.map_err(FileError::new("write", path))
+        })
+    });
+    if written.is_err() {
+        for (path, _) in files {
+            // The first error tells more than one from cleaning up would.
+            let _ = fs::remove_file(partial_path(path));
+        }
     }
-    renamed.map_err(FileError::new("write", path))?;
-    sync_directory(parent(path))
+    written?;
+    files
+        .iter()
+        .try_for_each(|(path, _)| sync_directory(parent(path)))
+}
+
+fn write_partials(files: &[(&Path, &[u8])]) -> Result<(), FileError> {
+    files.iter().try_for_each(|(path, bytes)| {
+        write_synced(&partial_path(path), bytes).map_err(FileError::new("write", path))
+    })
 }
 
 /// Makes what `fill` puts into the directory it is given the content of the

@@ -59,6 +59,15 @@ pub trait Experiment: Sized {
     /// as `batch = 0 is out of range: accepted are 1 to 65536`.
     fn validate(config: &Self::Config) -> anyhow::Result<()>;
 
+    /// Checks the files that the start of a run reads and a resume does not. Most
+    /// experiments have none.
+    ///
+    /// # Errors
+    /// As [`Experiment::validate`].
+    fn validate_inputs(_config: &Self::Config) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     /// Number of steps of a whole run.
     fn steps(config: &Self::Config) -> u64;
 
@@ -158,6 +167,7 @@ pub struct AnyExperiment {
     /// See [`Experiment::PRESETS`].
     pub presets: &'static [Preset],
     canonical: config::Canonical,
+    validate_inputs: config::ValidateInputs,
     run: runner::Run,
 }
 
@@ -168,6 +178,7 @@ impl AnyExperiment {
             name: E::NAME,
             presets: E::PRESETS,
             canonical: config::canonical::<E>,
+            validate_inputs: config::validate_inputs::<E>,
             run: runner::run::<E>,
         }
     }

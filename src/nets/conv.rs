@@ -7,6 +7,7 @@ use burn::nn::conv::Conv2d;
 use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
+use super::export::{Graph, Signal};
 use super::init::{Initial, he};
 use super::stack::{Convolution, Parts};
 use super::{ValueNet, value_of_logits};
@@ -86,5 +87,18 @@ impl ValueNet for Conv {
             .fold(planes, |x, layer| relu(layer.forward(x))); // [batch, channels, rows, columns]
         let hidden = relu(self.hidden.forward(signal.flatten::<2>(1, 3))); // [batch, hidden]
         value_of_logits(self.output.forward(hidden)) // [batch]
+    }
+
+    fn describe(&self, graph: &mut Graph, planes: &Signal) -> Signal {
+        let mut signal = planes.clone();
+        for (number, layer) in self.layers.iter().enumerate() {
+            let sums = graph.conv3x3(&format!("layers.{number}"), layer, &signal);
+            signal = graph.relu(&sums);
+        }
+        let signal = graph.flatten(&signal);
+        let hidden = graph.linear("hidden", &self.hidden, &signal);
+        let hidden = graph.relu(&hidden);
+        let logits = graph.linear("output", &self.output, &hidden);
+        graph.value_of_logits(&logits)
     }
 }

@@ -8,6 +8,7 @@ use burn::nn::Linear;
 use burn::tensor::{Tensor, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 
+use super::export::{Graph, Signal};
 use super::init::Initial;
 use super::{ValueNet, value_of_logits};
 use crate::game::PlaneShape;
@@ -43,5 +44,13 @@ impl ValueNet for Mlp {
         let inputs: Tensor<2> = planes.flatten(1, 3); // [batch, inputs]
         let hidden = sigmoid(self.hidden.forward(inputs)); // [batch, hidden]
         value_of_logits(self.output.forward(hidden)) // [batch]
+    }
+
+    fn describe(&self, graph: &mut Graph, planes: &Signal) -> Signal {
+        let inputs = graph.flatten(planes);
+        let hidden = graph.linear("hidden", &self.hidden, &inputs);
+        let hidden = graph.sigmoid(&hidden);
+        let logits = graph.linear("output", &self.output, &hidden);
+        graph.value_of_logits(&logits)
     }
 }

@@ -6,6 +6,7 @@
 //! [`NetConfig`] and [`Net`]; the tests loop over [`NetKind::ALL`].
 
 pub mod device;
+pub mod export;
 pub mod init;
 pub mod model;
 pub mod shipped;
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::game::{Feature, Game, PlaneShape, Value};
 use crate::random::Rng;
 use crate::search::Evaluator;
+use export::{Graph, Signal};
 use init::Initial;
 
 /// A network, from planes to values.
@@ -37,6 +39,13 @@ pub trait ValueNet: Module {
     /// - planes: `[batch, planes, rows, columns]`
     /// - output: `[batch]`
     fn forward(&self, planes: Tensor<4>) -> Tensor<1>;
+
+    /// Adds the operations of [`ValueNet::forward`] to an ONNX graph. Layers go by
+    /// their paths in the module.
+    ///
+    /// # Shapes
+    /// As those of [`ValueNet::forward`].
+    fn describe(&self, graph: &mut Graph, planes: &Signal) -> Signal;
 }
 
 /// The last step of every network here, as in the article: one sigmoid s of
@@ -115,6 +124,16 @@ impl NetConfig {
         }
     }
 
+    /// The sizes of the architecture in use.
+    pub fn sizes(&self) -> serde_json::Value {
+        let sizes = match self.kind {
+            NetKind::Mlp => serde_json::to_value(&self.mlp),
+            NetKind::Conv => serde_json::to_value(&self.conv),
+            NetKind::Residual => serde_json::to_value(&self.residual),
+        };
+        sizes.expect("sizes are plain numbers")
+    }
+
     /// Checks the sizes.
     ///
     /// # Errors
@@ -182,6 +201,14 @@ impl ValueNet for Net {
             Net::Mlp(net) => net.forward(planes),
             Net::Conv(net) => net.forward(planes),
             Net::Residual(net) => net.forward(planes),
+        }
+    }
+
+    fn describe(&self, graph: &mut Graph, planes: &Signal) -> Signal {
+        match self {
+            Net::Mlp(net) => net.describe(graph, planes),
+            Net::Conv(net) => net.describe(graph, planes),
+            Net::Residual(net) => net.describe(graph, planes),
         }
     }
 }

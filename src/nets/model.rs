@@ -5,6 +5,8 @@
 //! layouts of PyTorch's `nn.Linear` and `nn.Conv2d`, so that `load_state_dict`
 //! takes them as they are.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +14,7 @@ use burn::store::{
     BurnToPyTorchAdapter, ModuleSnapshot, ModuleStore, PyTorchToBurnAdapter, SafetensorsStore,
 };
 use burn::tensor::{DType, Device};
+use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +67,10 @@ pub struct Training {
     pub evaluations: u64,
     /// Wall-clock time of training, matches aside.
     pub seconds: f64,
+    /// SHA-256 of the weights file that training started from, in hexadecimal; none
+    /// if it started from fresh weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init_sha256: Option<String>,
 }
 
 /// A score against an opponent.
@@ -108,7 +115,25 @@ pub enum ModelError {
         /// The file.
         path: PathBuf,
         /// Why.
+        reason: WeightsError,
+    },
+    /// The card describes a network of a size that there is not.
+    #[error("{}: {reason}", path.display())]
+    Size {
+        /// The card.
+        path: PathBuf,
+        /// Which size, and what would be accepted.
         reason: String,
+    },
+    /// The weights are not those that the card was written with.
+    #[error(
+        "{} does not hold the weights of this network: it has changed since {CARD_FILE} was \
+         written; if that was on purpose, put its SHA-256 there, as weights_sha256",
+        path.display()
+    )]
+    Changed {
+        /// The weights file.
+        path: PathBuf,
     },
     /// The model plays something else.
     #[error(
@@ -135,6 +160,82 @@ pub enum ModelError {
         /// The game.
         game: String,
     },
+}
+
+/// Why bytes are not the weights of a network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WeightsError {
+    /// They are not even a safetensors file.
+    #[error(
+        "it is no safetensors file ({0}); PyTorch writes one by \
+         safetensors.torch.save_file(net.state_dict(), FILE)"
+    )]
+    NoSafetensors(String),
+    /// The tensors are not those of the network.
+    #[error("its tensors are not the network's{0}")]
+    Tensors(TensorProblems),
+    /// Some numbers are no numbers.
+    #[error("{0} has numbers that are not finite")]
+    NotFinite(String),
+    /// burn does not take them.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// How the tensors of a file differ from those of a network, each with its shape.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TensorProblems {
+    /// Those that the network has and the file has not.
+    pub missing: Vec<String>,
+    /// Those that the file has and the network has not.
+    pub unexpected: Vec<String>,
+    /// Those of another shape.
+    pub reshaped: Vec<String>,
+    /// Those that are no 32-bit floats.
+    pub retyped: Vec<String>,
+}
+
+impl fmt::Display for TensorProblems {
+    /// A line for each kind of problem.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (what, tensors) in [
+            ("missing", &self.missing),
+            ("unexpected", &self.unexpected),
+            ("of another shape", &self.reshaped),
+            ("not F32 (PyTorch: net.float())", &self.retyped),
+        ] {
+            if !tensors.is_empty() {
+                write!(f, "\n  {what}: {}", tensors.join(", "))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ModelCard {
+    /// Reads the card of a model folder.
+    ///
+    /// # Errors
+    /// If there is none, or it is damaged.
+    pub fn read(directory: &Path) -> Result<ModelCard, ModelError> {
+        ModelCard::parse(directory, &read(directory, CARD_FILE)?)
+    }
+
+    fn parse(origin: &Path, toml: &[u8]) -> Result<ModelCard, ModelError> {
+        toml::from_slice(toml).map_err(|source| ModelError::Card {
+            path: origin.join(CARD_FILE),
+            source: Box::new(source),
+        })
+    }
+}
+
+fn read(directory: &Path, name: &str) -> Result<Vec<u8>, ModelError> {
+    let path = directory.join(name);
+    fs::read(&path).map_err(|source| ModelError::File {
+        action: "read",
+        path,
+        source,
+    })
 }
 
 /// A network with its card.
@@ -174,15 +275,8 @@ impl Model {
     /// # Errors
     /// If a file is missing or damaged; names it.
     pub fn load(directory: &Path, device: &Device) -> Result<Model, ModelError> {
-        let read = |name| {
-            let path = directory.join(name);
-            fs::read(&path).map_err(|source| ModelError::File {
-                action: "read",
-                path,
-                source,
-            })
-        };
-        Model::from_bytes(directory, &read(CARD_FILE)?, read(WEIGHTS_FILE)?, device)
+        let card = read(directory, CARD_FILE)?;
+        Model::from_bytes(directory, &card, read(directory, WEIGHTS_FILE)?, device)
     }
 
     /// Like [`Model::load`], from the bytes of the two files; `origin` is for
@@ -196,26 +290,17 @@ impl Model {
         weights: Vec<u8>,
         device: &Device,
     ) -> Result<Model, ModelError> {
-        let card: ModelCard = toml::from_slice(card).map_err(|source| ModelError::Card {
+        let card = ModelCard::parse(origin, card)?;
+        card.net.validate().map_err(|reason| ModelError::Size {
             path: origin.join(CARD_FILE),
-            source: Box::new(source),
-        })?;
-        let weights_error = |reason| ModelError::Weights {
-            path: origin.join(WEIGHTS_FILE),
             reason,
-        };
-        card.net.validate().map_err(weights_error)?;
+        })?;
+        let path = origin.join(WEIGHTS_FILE);
         if sha256_hex(&weights) != card.weights_sha256 {
-            return Err(weights_error(format!(
-                "it has changed since {CARD_FILE} was written; if that was on purpose, put its \
-                 SHA-256 there, as weights_sha256"
-            )));
+            return Err(ModelError::Changed { path });
         }
-        // The weights drawn here are all replaced.
-        let mut net = card
-            .net
-            .init(card.planes, &mut Seed(0).stream("unused"), device);
-        weights_from_bytes(&mut net, weights).map_err(weights_error)?;
+        let net = net_from_bytes(&card.net, card.planes, weights, device)
+            .map_err(|reason| ModelError::Weights { path, reason })?;
         Ok(Model { card, net })
     }
 
@@ -266,11 +351,10 @@ pub fn weights_to_bytes(net: &Net) -> Vec<u8> {
 /// # Panics
 /// If the device fails while the weights are read back.
 pub fn weights_of(net: &Net) -> Vec<f32> {
-    let number = |bytes: &[u8; 4]| f32::from_le_bytes(*bytes);
     let tensors = named_weights(net);
     tensors
         .iter()
-        .flat_map(|(_, _, bytes)| bytes.as_chunks().0.iter().map(number))
+        .flat_map(|(_, _, bytes)| numbers(bytes))
         .collect()
 }
 
@@ -290,21 +374,73 @@ fn named_weights(net: &Net) -> Vec<(String, Vec<usize>, Vec<u8>)> {
         .collect()
 }
 
-/// Replaces all weights of `net`.
+/// A network with the weights of a safetensors file.
 ///
 /// # Errors
-/// If the bytes are no safetensors file, or a tensor is missing, left over or of
-/// another shape.
-pub fn weights_from_bytes(net: &mut Net, bytes: Vec<u8>) -> Result<(), String> {
+/// If they are not this network's.
+pub fn net_from_bytes(
+    config: &NetConfig,
+    shape: PlaneShape,
+    bytes: Vec<u8>,
+    device: &Device,
+) -> Result<Net, WeightsError> {
+    // The weights drawn here are all replaced.
+    let mut net = config.init(shape, &mut Seed(0).stream("unused"), device);
+    weights_from_bytes(&mut net, bytes)?;
+    Ok(net)
+}
+
+/// Replaces all weights of `net` by those of a safetensors file with the names and
+/// layouts of PyTorch.
+///
+/// # Errors
+/// If the bytes are no safetensors file, a tensor is missing, left over, of another
+/// shape or type, or a number is not finite. The net is then as it was.
+pub fn weights_from_bytes(net: &mut Net, bytes: Vec<u8>) -> Result<(), WeightsError> {
+    check_weights(net, &bytes)?;
     let mut store = SafetensorsStore::from_bytes(Some(bytes))
         .with_from_adapter(PyTorchToBurnAdapter)
         .skip_enum_variants(true);
-    let result = store.apply_to(net).map_err(|error| error.to_string())?;
-    if !result.unused.is_empty() {
-        return Err(format!("unknown tensors {}", result.unused.join(", ")));
-    }
-    if weights_of(net).iter().any(|weight| !weight.is_finite()) {
-        return Err("a weight is not a finite number".to_string());
-    }
+    let applied = store.apply_to(net);
+    applied.map_err(|error| WeightsError::Refused(error.to_string()))?;
     Ok(())
+}
+
+/// Compares a safetensors file with the tensors of a network.
+fn check_weights(net: &Net, bytes: &[u8]) -> Result<(), WeightsError> {
+    let file = SafeTensors::deserialize(bytes)
+        .map_err(|error| WeightsError::NoSafetensors(error.to_string()))?;
+    let mut found: BTreeMap<String, TensorView> = file.tensors().into_iter().collect();
+    let mut problems = TensorProblems::default();
+    let mut not_finite = None;
+    for (name, shape, _) in named_weights(net) {
+        let Some(tensor) = found.remove(&name) else {
+            problems.missing.push(format!("{name} {shape:?}"));
+            continue;
+        };
+        if tensor.shape() != shape {
+            let is = tensor.shape();
+            (problems.reshaped).push(format!("{name} {is:?} instead of {shape:?}"));
+        }
+        if tensor.dtype() != safetensors::Dtype::F32 {
+            (problems.retyped).push(format!("{name} is {}", tensor.dtype()));
+        } else if numbers(tensor.data()).any(|number| !number.is_finite()) {
+            not_finite = not_finite.or(Some(name));
+        }
+    }
+    let left = found.iter();
+    (problems.unexpected).extend(left.map(|(name, tensor)| format!("{name} {:?}", tensor.shape())));
+    if problems != TensorProblems::default() {
+        return Err(WeightsError::Tensors(problems));
+    }
+    not_finite.map_or(Ok(()), |name| Err(WeightsError::NotFinite(name)))
+}
+
+/// Reads little-endian numbers.
+fn numbers(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
+    bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|&bytes| f32::from_le_bytes(bytes))
 }

@@ -12,6 +12,7 @@ use burn::nn::conv::Conv2d;
 use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
+use super::export::{Graph, Signal};
 use super::init::{Initial, he};
 use super::stack::{Convolution, Parts};
 use super::{ValueNet, value_of_logits};
@@ -93,6 +94,15 @@ impl Block {
             .forward(relu(self.first.forward(signal.clone())));
         relu(signal + branch)
     }
+
+    /// [`Block::forward`] as operations of an ONNX graph.
+    fn describe(&self, graph: &mut Graph, name: &str, signal: &Signal) -> Signal {
+        let branch = graph.conv3x3(&format!("{name}.first"), &self.first, signal);
+        let branch = graph.relu(&branch);
+        let branch = graph.conv3x3(&format!("{name}.second"), &self.second, &branch);
+        let sum = graph.add(&format!("{name}.sum"), signal, &branch);
+        graph.relu(&sum)
+    }
 }
 
 impl ValueNet for Residual {
@@ -101,5 +111,18 @@ impl ValueNet for Residual {
         let signal = self.blocks.iter().fold(stem, |x, block| block.forward(x));
         let hidden = relu(self.hidden.forward(signal.flatten::<2>(1, 3))); // [batch, hidden]
         value_of_logits(self.output.forward(hidden)) // [batch]
+    }
+
+    fn describe(&self, graph: &mut Graph, planes: &Signal) -> Signal {
+        let stem = graph.conv3x3("stem", &self.stem, planes);
+        let mut signal = graph.relu(&stem);
+        for (number, block) in self.blocks.iter().enumerate() {
+            signal = block.describe(graph, &format!("blocks.{number}"), &signal);
+        }
+        let signal = graph.flatten(&signal);
+        let hidden = graph.linear("hidden", &self.hidden, &signal);
+        let hidden = graph.relu(&hidden);
+        let logits = graph.linear("output", &self.output, &hidden);
+        graph.value_of_logits(&logits)
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::replay::{Pick, Replay, ReplayConfig, Samples};
 use crate::game::Game;
 use crate::nets::device::{Compute, Line};
+use crate::nets::model::{WeightsError, weights_from_bytes};
 use crate::nets::stack::Trainer;
 use crate::nets::{Net, NetConfig, NetEvaluator, ValueNet};
 use crate::random::{Rng, RngExt, Seed, Streams};
@@ -109,6 +110,14 @@ impl Learner {
             autodiff,
             shuffles: seed.purpose("learner"),
         }
+    }
+
+    /// Replaces the weights by those of a safetensors file.
+    ///
+    /// # Errors
+    /// If they are not this network's; its weights are then as they were.
+    pub fn load_weights(&mut self, bytes: Vec<u8>) -> Result<(), WeightsError> {
+        weights_from_bytes(&mut self.net, bytes)
     }
 
     /// A copy of the network for inference.

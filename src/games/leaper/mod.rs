@@ -27,7 +27,9 @@ use self::betza::Leap;
 use self::foresight::Race;
 use self::keys::Keys;
 use self::placement::{Piece, Placement};
-use crate::game::{Feature, FeatureChanges, Game, Outcome, ParseError, PlaneShape, Side, hash_key};
+use crate::game::{
+    Feature, FeatureChanges, Game, Outcome, ParseError, PlaneLegend, PlaneShape, Side, hash_key,
+};
 use crate::games::board_text;
 
 /// The rules file of March, Blitz layout.
@@ -498,6 +500,27 @@ impl Game for Leaper {
     /// off the board then looks the same everywhere.
     fn plane_shape(&self) -> PlaneShape {
         plane_shape(&self.rules)
+    }
+
+    fn plane_legend(&self) -> PlaneLegend {
+        let Rules {
+            kinds,
+            width,
+            height,
+            ..
+        } = &self.rules;
+        let names = ["own", "enemy"].into_iter().flat_map(|owner| {
+            let kinds = kinds.iter();
+            kinds.map(move |kind| format!("{owner} {}", kind.name))
+        });
+        PlaneLegend {
+            planes: names.collect(),
+            squares: format!(
+                "the board lies in rows 1 to {height} and columns 1 to {width}, in a border of \
+                 zeros; row 1 is the far rank of the side that looks, so the board is turned by \
+                 half a turn for the second player"
+            ),
+        }
     }
 
     fn features(&self, position: &Position, side: Side, features: &mut Vec<Feature>) {
