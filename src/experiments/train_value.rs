@@ -53,6 +53,7 @@ pub struct TrainValueConfig {
     pub overlap: bool,
     /// A safetensors file with weights to start from, named and laid out as those of
     /// a model folder or of PyTorch; empty: fresh weights. The article: fresh.
+    #[serde(default)]
     pub init: String,
     /// The network.
     pub net: NetConfig,
