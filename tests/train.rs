@@ -16,7 +16,9 @@ use tanren::random::Seed;
 use tanren::search::{Evaluator, corrected};
 use tanren::train::learner::Learner;
 use tanren::train::replay::Samples;
-use tanren::train::selfplay::{Generator, Pairing, Player, SelfPlayConfig, SelfPlayGame};
+use tanren::train::selfplay::{
+    ExactTargets, Generator, Pairing, Player, SelfPlayConfig, SelfPlayGame,
+};
 use tanren::train::target::negamax;
 
 use crate::nets::{adam, small_net};
@@ -111,6 +113,7 @@ pub(crate) fn config(pairings: &[[Player; 2]]) -> SelfPlayConfig {
         max_opening_plies: 4,
         temperature: 0.1,
         epsilon: 0.1,
+        exact: ExactTargets::default(),
     }
 }
 
@@ -177,6 +180,62 @@ fn convolutions_play_the_same_games_apart_and_together() {
         for (apart, together) in apart.iter().zip(&together) {
             assert!(apart.samples == together.samples);
         }
+    }
+}
+
+#[test]
+fn exact_targets_are_exact_and_everything_else_stays() {
+    let game = blitz();
+    let usual = config(ALL_PAIRINGS);
+    let some = SelfPlayConfig {
+        exact: ExactTargets {
+            share: 0.5,
+            nodes: 300,
+        },
+        ..usual.clone()
+    };
+    let all = SelfPlayConfig {
+        exact: ExactTargets {
+            share: 1.0,
+            nodes: 300,
+        },
+        ..usual.clone()
+    };
+    let play = |config: &SelfPlayConfig| -> Vec<(Samples, u64)> {
+        let generator = Generator {
+            game: &game,
+            config,
+            streams: Seed(2).purpose("selfplay"),
+            games_per_round: 24,
+        };
+        let apart = generator.play_apart(1, 24, &Hashed);
+        let together = generator.play_together(1, 0..24, &mut Hashed);
+        for (a, b) in apart.iter().zip(&together) {
+            assert!(a.samples == b.samples && a.exact == b.exact);
+        }
+        let results = apart.into_iter();
+        results.map(|game| (game.samples, game.exact)).collect()
+    };
+    let solved =
+        |games: &[(Samples, u64)]| -> Vec<u64> { games.iter().map(|(_, exact)| *exact).collect() };
+    assert_eq!(solved(&play(&usual)), [0; 24]);
+    let shares = solved(&play(&some));
+    assert!(
+        shares.contains(&0) && shares.iter().any(|&exact| exact > 3),
+        "{shares:?}"
+    );
+
+    // The last positions of each game are the solved ones, whoever plays.
+    for (samples, exact) in play(&all) {
+        let exact = exact as usize;
+        assert!(
+            exact > 0,
+            "a position before the end is solved by looking at its moves"
+        );
+        let targets = &samples.targets;
+        let (guessed, known) = targets.split_at(targets.len() - exact);
+        assert!(known.iter().all(|target| target.abs() == 1.0));
+        assert!(guessed.iter().any(|target| target.abs() < 1.0) || guessed.len() < 2);
     }
 }
 

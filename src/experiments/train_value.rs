@@ -146,6 +146,11 @@ const PRESETS: &[Preset] = &[
         toml: include_str!("presets/march-blitz.toml"),
     },
     Preset {
+        name: "march-blitz-exact",
+        about: "the same, with exact targets where positions are solved on the fly",
+        toml: include_str!("presets/march-blitz-exact.toml"),
+    },
+    Preset {
         name: "march-grand",
         about: "March, Grand layout: the same recipe",
         toml: include_str!("presets/march-grand.toml"),
@@ -206,17 +211,31 @@ impl Experiment for TrainValue {
             (0.0..=1.0).contains(&epsilon),
             "selfplay.epsilon = {epsilon} is out of range: accepted are 0 to 1"
         );
+        let share = config.selfplay.exact.share;
+        ensure!(
+            (0.0..=1.0).contains(&share),
+            "selfplay.exact.share = {share} is out of range: accepted are 0 (none) to 1"
+        );
         ensure!(
             !config.selfplay.pairings.is_empty(),
             "selfplay.pairings is empty: give at least one pairing, such as \"net-net\""
         );
         config.net.validate().map_err(anyhow::Error::msg)?;
-        struct Exists;
-        impl GameVisitor for Exists {
-            type Output = ();
-            fn visit<G: Game>(self, _: Arc<G>) {}
+        struct Endless;
+        impl GameVisitor for Endless {
+            type Output = Option<String>;
+            fn visit<G: Game>(self, game: Arc<G>) -> Option<String> {
+                game.why_endless()
+            }
         }
-        with_game(&config.game, Exists).context("game is not usable")
+        let endless = with_game(&config.game, Endless).context("game is not usable")?;
+        match endless.filter(|_| share > 0.0) {
+            Some(why) => bail!(
+                "selfplay.exact.share = {share}, but {} cannot be solved: {why}; accepted is 0",
+                config.game
+            ),
+            None => Ok(()),
+        }
     }
 
     fn validate_inputs(config: &TrainValueConfig) -> Result<()> {
@@ -436,6 +455,7 @@ struct StepTotals {
     games: u64,
     positions: usize,
     evaluations: u64,
+    exact: u64,
     first_player_points: f64,
     loss: f64,
     rounds: u64,
@@ -473,6 +493,7 @@ impl<G: Game> TypedSession<G> {
             samples,
             games,
             evaluations,
+            exact,
             first_player_points,
         } = next
             .take()
@@ -480,6 +501,7 @@ impl<G: Game> TypedSession<G> {
         totals.games += games;
         totals.positions += samples.len();
         totals.evaluations += evaluations;
+        totals.exact += exact;
         totals.first_player_points += first_player_points;
         totals.rounds += 1;
         totals.distinct_share = samples.distinct_share();
@@ -619,6 +641,7 @@ impl<G: Game> Session for TypedSession<G> {
                     samples: Samples::load(&directory.join(Self::NEXT_SAMPLES_FILE))?,
                     games: saved.games,
                     evaluations: saved.evaluations,
+                    exact: saved.exact,
                     first_player_points: saved.first_player_points,
                 })
             })
@@ -634,6 +657,7 @@ impl<G: Game> Session for TypedSession<G> {
         let saved = self.next.as_ref().map(|round| SavedRound {
             games: round.games,
             evaluations: round.evaluations,
+            exact: round.exact,
             first_player_points: round.first_player_points,
         });
         write_json(&directory.join(Self::NEXT_FILE), &saved)?;
@@ -712,6 +736,9 @@ impl<G: Game> Session for TypedSession<G> {
             "evaluations_per_second",
             totals.evaluations as f64 / seconds,
         );
+        if self.config.selfplay.exact.share > 0.0 {
+            metrics.set("exact_share", totals.exact as f64 / totals.positions as f64);
+        }
         metrics.status(format!("{games_per_second:.0} games/s, loss {loss:.4}"));
 
         let every = self.config.evaluation.every_games;
@@ -816,6 +843,8 @@ const STRENGTH_METRICS: [[&str; 3]; 2] = [
 struct SavedRound {
     games: u64,
     evaluations: u64,
+    #[serde(default)]
+    exact: u64,
     first_player_points: f64,
 }
 

@@ -6,6 +6,7 @@
 //! threads nor the way of evaluating (game by game, or in large batches over all
 //! games) changes anything.
 
+use std::mem;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -21,6 +22,7 @@ use crate::nets::NetEvaluator;
 use crate::nets::device::Line;
 use crate::random::{Rng, RngExt, Streams};
 use crate::search::{Evaluator, corrected, softmax};
+use crate::solve::{Limits, Options, Solver};
 
 /// Who takes a side in a game of self-play.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +99,22 @@ pub struct SelfPlayConfig {
     /// Probability that the network plays a uniformly random move instead. A move
     /// that wins at once is always played. The article: 0.
     pub epsilon: f64,
+    /// Exact targets. The article: none.
+    #[serde(default)]
+    pub exact: ExactTargets,
+}
+
+/// Where the target of a position is its exact value, and not the network's guess.
+///
+/// A game is solved from its end, position by position, up to the first one that the
+/// budget does not suffice for: what comes before would be harder still.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExactTargets {
+    /// The share of games that are solved so; 0: none.
+    pub share: f64,
+    /// What may be spent on each position: positions that the solver expands.
+    pub nodes: u64,
 }
 
 /// What a round of games gave.
@@ -108,6 +126,8 @@ pub struct Round {
     pub games: u64,
     /// Number of network evaluations.
     pub evaluations: u64,
+    /// Number of positions whose target is their exact value.
+    pub exact: u64,
     /// Games that the first player won; draws count half.
     pub first_player_points: f64,
 }
@@ -146,6 +166,7 @@ impl<G: Game> Generator<'_, G> {
         for record in played {
             result.samples.append(&record.samples);
             result.evaluations += record.evaluations;
+            result.exact += record.exact;
             result.first_player_points += match self.game.outcome(&record.position) {
                 Some(Outcome::Win(Side::First)) => 1.0,
                 Some(Outcome::Win(Side::Second)) => 0.0,
@@ -171,6 +192,7 @@ impl<G: Game> Generator<'_, G> {
                         evaluator.evaluate_children(self.game, &game.position, &game.moves, values);
                         game.advance(values);
                     }
+                    game.solve();
                     game
                 },
             )
@@ -216,6 +238,7 @@ impl<G: Game> Generator<'_, G> {
                 .filter_map(|game| game.expand().then_some(game))
                 .collect();
             if active.is_empty() {
+                all.par_iter_mut().for_each(SelfPlayGame::solve);
                 return all;
             }
             batch.clear();
@@ -238,20 +261,25 @@ impl<G: Game> Generator<'_, G> {
 
     fn start(&self, round: u64, number: u64) -> SelfPlayGame<'_, G> {
         let mut rng = self.streams.stream(round, number);
-        let pairings = &self.config.pairings;
+        let SelfPlayConfig {
+            pairings, exact, ..
+        } = self.config;
         let in_run = round * self.games_per_round + number;
         SelfPlayGame {
             game: self.game,
             config: self.config,
             players: pairings[(in_run % pairings.len() as u64) as usize].0,
             opening_plies_left: rng.random_range(0..=self.config.max_opening_plies),
+            is_solved: exact.share > 0.0 && rng.random_bool(exact.share),
             rng,
             position: self.game.start(),
             moves: Vec::new(),
             children: Vec::new(),
             corrected: Vec::new(),
+            visited: Vec::new(),
             samples: Samples::default(),
             evaluations: 0,
+            exact: 0,
         }
     }
 }
@@ -262,8 +290,12 @@ pub struct SelfPlayGame<'a, G: Game> {
     config: &'a SelfPlayConfig,
     players: [Player; 2],
     opening_plies_left: u32,
+    /// Whether exact targets are sought when it is over.
+    is_solved: bool,
     rng: Rng,
     position: G::Position,
+    /// Those before `position`, if they are to be solved.
+    visited: Vec<G::Position>,
     moves: Vec<G::Move>,
     children: Vec<G::Position>,
     corrected: Vec<Value>,
@@ -271,6 +303,8 @@ pub struct SelfPlayGame<'a, G: Game> {
     pub samples: Samples,
     /// Positions that the network judged so far.
     pub evaluations: u64,
+    /// Positions whose target is exact.
+    pub exact: u64,
 }
 
 impl<G: Game> SelfPlayGame<'_, G> {
@@ -297,7 +331,35 @@ impl<G: Game> SelfPlayGame<'_, G> {
         self.samples.features.push(self.game, &self.position);
         self.samples.targets.push(negamax(&self.corrected).get());
         let choice = self.choose();
-        self.position = self.children.swap_remove(choice);
+        let position = mem::replace(&mut self.position, self.children.swap_remove(choice));
+        if self.is_solved {
+            self.visited.push(position);
+        }
+    }
+
+    /// Puts exact values in the place of the targets of a finished game, as far as the
+    /// budget allows, if this game is one of those.
+    fn solve(&mut self) {
+        if !self.is_solved {
+            return;
+        }
+        let options = Options {
+            table_mib: 1,
+            ..Options::default()
+        };
+        let mut solver =
+            Solver::new(self.game, options, None).expect("configurations are validated");
+        let limits = Limits {
+            nodes: Some(self.config.exact.nodes),
+            ..Limits::default()
+        };
+        for (position, target) in self.visited.iter().zip(&mut self.samples.targets).rev() {
+            let Some(exact) = solver.solve(position, &limits).value else {
+                break;
+            };
+            *target = Value::from(exact).get();
+            self.exact += 1;
+        }
     }
 
     /// Index of the move to play.

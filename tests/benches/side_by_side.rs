@@ -34,7 +34,7 @@ use tanren::random::Seed;
 use tanren::search::Evaluator;
 use tanren::train::learner::{Learner, LearningConfig, Optimizer, backpropagate};
 use tanren::train::replay::{ReplayConfig, Samples};
-use tanren::train::selfplay::{Generator, Pairing, Player, SelfPlayConfig};
+use tanren::train::selfplay::{ExactTargets, Generator, Pairing, Player, SelfPlayConfig};
 
 fn main() {
     let game = tanren::games::load("march-blitz").expect("a built-in game");
@@ -227,6 +227,7 @@ fn selfplay() -> SelfPlayConfig {
         max_opening_plies: 6,
         temperature: 0.1,
         epsilon: 0.05,
+        exact: ExactTargets::default(),
     }
 }
 

@@ -20,7 +20,7 @@ use tanren::search::Evaluator;
 use tanren::solve::{Limits, Options as SolverOptions, Solver};
 use tanren::train::learner::{Learner, LearningConfig, Optimizer};
 use tanren::train::replay::{ReplayConfig, Samples};
-use tanren::train::selfplay::{Generator, Pairing, Player, SelfPlayConfig};
+use tanren::train::selfplay::{ExactTargets, Generator, Pairing, Player, SelfPlayConfig};
 use tanren::werewolf::config::Config;
 use tanren::werewolf::population::Environment;
 use tanren::werewolf::rules::Rules;
@@ -225,6 +225,7 @@ fn generation(criterion: &mut Criterion) {
         max_opening_plies: 6,
         temperature: 0.1,
         epsilon: 0.05,
+        exact: ExactTargets::default(),
     };
     let generator = Generator {
         game: &game,
