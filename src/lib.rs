@@ -17,6 +17,7 @@
 //! - [`lab`]: experiments that run in steps: configs, run folders, checkpoints, resume
 //! - [`report`]: runs laid side by side, as tables, charts and pages
 //! - [`experiments`]: the experiments themselves, one file each
+//! - [`web`]: a page to play on and to watch training, and its server
 //! - [`commands`]: the command line, one file a subcommand
 //!
 //! # What `tanren train` does
@@ -47,4 +48,5 @@ pub mod report;
 pub mod search;
 pub mod stats;
 pub mod train;
+pub mod web;
 pub mod werewolf;

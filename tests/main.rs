@@ -26,3 +26,9 @@ mod lab;
 
 /// The binary, as people use it.
 mod cli;
+
+/// The server of the page: its API, what it refuses, and what it survives.
+mod web;
+
+/// The page, in a real browser.
+mod browser;

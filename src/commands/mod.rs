@@ -13,8 +13,11 @@ pub mod play;
 pub mod presets;
 pub mod report;
 pub mod search;
+pub mod serve;
 pub mod train;
 pub mod werewolf;
+
+mod signals;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -52,6 +55,8 @@ enum Command {
     Match(r#match::Args),
     /// Play a game against an agent, in the terminal.
     Play(play::Args),
+    /// Play in the browser, see what a network sees, and watch training.
+    Serve(serve::Args),
     /// Show what a search finds, and how many positions it visits.
     Search(search::Args),
     /// Simulate Werewolf, watch games, and see what players have learned.
@@ -74,6 +79,7 @@ impl Cli {
             Command::Games(args) => games::run(args),
             Command::Match(args) => r#match::run(args),
             Command::Play(args) => play::run(args),
+            Command::Serve(args) => serve::run(args),
             Command::Search(args) => search::run(args),
             Command::Werewolf(args) => werewolf::run(args),
             Command::Devices(args) => devices::run(args),

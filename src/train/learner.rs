@@ -10,7 +10,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::replay::{Pick, Replay, ReplayConfig, Samples};
-use crate::game::Game;
+use crate::game::{Game, PlaneShape};
 use crate::nets::device::Compute;
 use crate::nets::{Net, NetConfig, NetEvaluator, ValueNet};
 use crate::random::{Rng, RngExt, Seed, Streams};
@@ -193,16 +193,37 @@ impl Learner {
     /// # Errors
     /// If a file is missing or belongs to another network; names it.
     pub fn restore(mut self, directory: &Path) -> anyhow::Result<Learner> {
-        let path = directory.join(Self::NET_FILE);
-        self.net = ModuleRecord::load(&path)
-            .and_then(|record| self.net.try_load_record(record))
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        self.net = read_net(self.net, directory)?;
         let path = directory.join(Self::OPTIMIZER_FILE);
         self.optimizer = (self.optimizer.load(&path))
             .with_context(|| format!("cannot read {}", path.display()))?;
         self.replay = Replay::load(directory)?;
         Ok(self)
     }
+}
+
+/// The network that [`Learner::save`] wrote, for inference on `device`; the rest of
+/// the learner is left alone.
+///
+/// # Errors
+/// If the file is missing or belongs to another network; names it.
+pub fn load_net(
+    config: &NetConfig,
+    shape: PlaneShape,
+    directory: &Path,
+    device: &Device,
+) -> anyhow::Result<Net> {
+    // The weights drawn here are all replaced.
+    let net = config.init(shape, &mut Seed(0).stream("unused"), device);
+    read_net(net, directory)
+}
+
+/// Replaces the weights of `net`.
+fn read_net(net: Net, directory: &Path) -> anyhow::Result<Net> {
+    let path = directory.join(Learner::NET_FILE);
+    ModuleRecord::load(&path)
+        .and_then(|record| net.try_load_record(record))
+        .with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Cuts the picks into minibatches of one size: the last one is filled up from
