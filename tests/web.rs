@@ -954,10 +954,15 @@ async fn damaged_checkpoints_are_passed_over_or_named() {
     damage("000003");
     let view = server.start(terms.clone()).await;
     assert_eq!(view["opponent_name"], "mine after 96 games");
+    // A network that is known for one game is not another's.
+    let other = json!({ "game": "march-grand", "opponent": "run:mine", "side": "first" });
+    let (status, value, _) = server.post("/api/games", other).await;
+    assert_eq!((status, kind(&value)), (StatusCode::CONFLICT, "no_network"));
+    let why = "not trained on these rules of march-grand";
+    assert!(text(&value["message"]).contains(why), "{value}");
     for step in ["000001", "000002"] {
         damage(step);
     }
-    // Also one of another game is named.
     let server = Server::with_runs(runs.path());
     let (status, value, _) = server.post("/api/games", terms).await;
     assert_eq!((status, kind(&value)), (StatusCode::CONFLICT, "no_network"));
@@ -965,9 +970,6 @@ async fn damaged_checkpoints_are_passed_over_or_named() {
         text(&value["message"]).contains("net.bpk is damaged"),
         "{value}"
     );
-    let other = json!({ "game": "march-grand", "opponent": "run:mine", "side": "first" });
-    let (status, value, _) = server.post("/api/games", other).await;
-    assert_eq!((status, kind(&value)), (StatusCode::CONFLICT, "no_network"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

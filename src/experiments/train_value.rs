@@ -221,8 +221,6 @@ impl TrainValue {
 /// A network as a checkpoint of a run holds it.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// Steps that the run had done.
-    pub step: u64,
     /// Games of self-play that the network had learned from.
     pub games: u64,
     /// The network, for inference.
@@ -230,12 +228,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The step of the newest checkpoint of a run, whether damaged or not.
+    /// Tells whether [`Snapshot::newest`] would give what it gave before: a text that is
+    /// another one then. `None` if there is no checkpoint yet.
     ///
     /// # Errors
-    /// If the directory of checkpoints cannot be read.
-    pub fn newest_step(run: &Path) -> Result<Option<u64>> {
-        Ok(checkpoint::steps(&run.join(CHECKPOINTS))?.last().copied())
+    /// If the checkpoints cannot be read.
+    pub fn newest_hash(run: &Path) -> Result<Option<String>> {
+        Ok(checkpoint::newest_hash(&run.join(CHECKPOINTS))?)
     }
 
     /// Reads the newest undamaged checkpoint of a run, which may be going on.
@@ -259,7 +258,7 @@ impl Snapshot {
         let config = config::read_resolved::<TrainValue>(&run.join(CONFIG))?
             .with_context(|| format!("{} does not train a value network", run.display()))?;
         let found = checkpoint::newest(&run.join(CHECKPOINTS), &run.join(METRICS))?;
-        let Some(Checkpoint { standing, state }) = found.checkpoint else {
+        let Some(Checkpoint { state, .. }) = found.checkpoint else {
             match found.damaged.into_iter().next() {
                 Some(damage) => return Err(damage.into()),
                 None => bail!("{} has no checkpoint yet", run.display()),
@@ -273,7 +272,6 @@ impl Snapshot {
             game.name()
         );
         Ok(Snapshot {
-            step: standing.step,
             games: progress.games,
             net: load_net(&config.net, game.plane_shape(), &state, &compute.device)?,
         })

@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use anyhow::anyhow;
 use serde::Serialize;
 
 use super::record::{Opening, Player, Record};
@@ -27,6 +28,8 @@ pub struct BoardView {
     pub ranks: usize,
     /// Letters of the pieces, lower case, and their names.
     pub kinds: Vec<(char, String)>,
+    /// Whether moves put pieces onto the board, as in Connect Four.
+    pub drops: bool,
     /// The pieces at the start; see [`PositionView`](super::record::PositionView).
     pub start: String,
 }
@@ -147,13 +150,14 @@ pub struct Catalog {
     offers: Vec<Offer>,
     /// Where runs are.
     pub runs: Runs,
-    /// The newest network of each run that has been played against, by name.
-    snapshots: Mutex<HashMap<String, LoadedSnapshot>>,
+    /// The newest network of each run that has been played against, by game and name.
+    snapshots: Mutex<HashMap<(usize, String), LoadedSnapshot>>,
 }
 
 #[derive(Clone)]
 struct LoadedSnapshot {
-    step: u64,
+    /// Of the newest checkpoint when it was loaded.
+    hash: Option<String>,
     games: u64,
     net: NetEvaluator,
 }
@@ -268,7 +272,7 @@ impl Catalog {
         })?;
         let offer = &self.offers[index];
         let (name, mut player) = match opponent.strip_prefix(RUN) {
-            Some(run) => self.run_player(offer, run)?,
+            Some(run) => self.run_player(index, run)?,
             None => {
                 let found = offer.opponents.iter().find(|o| o.id == opponent);
                 let found = found.ok_or_else(|| CatalogError::NoOpponent {
@@ -313,13 +317,13 @@ impl Catalog {
         opening.map_err(CatalogError::Position)
     }
 
-    fn run_player(&self, offer: &Offer, run: &str) -> Result<(String, Player), CatalogError> {
+    fn run_player(&self, offer: usize, run: &str) -> Result<(String, Player), CatalogError> {
         let failed = |source| CatalogError::Run {
             run: run.to_string(),
             source,
         };
         let folder = self.runs.find(run).map_err(|error| failed(error.into()))?;
-        let folder = folder.ok_or_else(|| failed(anyhow::anyhow!("there is no such run")))?;
+        let folder = folder.ok_or_else(|| failed(anyhow!("there is no such run")))?;
         let snapshot = self.snapshot(offer, run, &folder).map_err(failed)?;
         let name = format!("{run} after {} games", snapshot.games);
         let player = Player {
@@ -330,18 +334,20 @@ impl Catalog {
     }
 
     /// The newest network of a run; those who ask while it is the newest share it.
-    fn snapshot(&self, offer: &Offer, run: &str, folder: &Path) -> anyhow::Result<LoadedSnapshot> {
-        let step = Snapshot::newest_step(folder)?;
-        let known = self.snapshots().get(run).cloned();
-        if let Some(known) = known.filter(|known| Some(known.step) == step) {
+    fn snapshot(&self, offer: usize, run: &str, folder: &Path) -> anyhow::Result<LoadedSnapshot> {
+        let key = (offer, run.to_string());
+        let hash = Snapshot::newest_hash(folder)?;
+        let known = self.snapshots().get(&key).cloned();
+        if let Some(known) = known.filter(|known| known.hash == hash) {
             return Ok(known);
         }
-        let loaded = offer.table.load_snapshot(folder)?;
-        self.snapshots().insert(run.to_string(), loaded.clone());
+        let (games, net) = self.offers[offer].table.load_snapshot(folder)?;
+        let loaded = LoadedSnapshot { hash, games, net };
+        self.snapshots().insert(key, loaded.clone());
         Ok(loaded)
     }
 
-    fn snapshots(&self) -> std::sync::MutexGuard<'_, HashMap<String, LoadedSnapshot>> {
+    fn snapshots(&self) -> MutexGuard<'_, HashMap<(usize, String), LoadedSnapshot>> {
         self.snapshots
             .lock()
             .expect("nothing panics while it holds the snapshots")
@@ -478,18 +484,23 @@ impl GameVisitor for MakeOffer<'_> {
 fn board_view<G: BoardGame>(game: &G) -> BoardView {
     let (files, ranks) = game.board_size();
     let kinds = game.piece_kinds().into_iter();
+    let (start, mut moves) = (game.start(), Vec::new());
+    game.legal_moves(&start, &mut moves);
+    let is_drop = |&mv: &G::Move| game.move_squares(&start, mv).from.is_none();
     BoardView {
         files,
         ranks,
         kinds: kinds.map(|kind| (kind.letter, kind.name)).collect(),
-        start: super::record::squares(game, &game.start()),
+        drops: moves.iter().any(is_drop),
+        start: super::record::squares(game, &start),
     }
 }
 
 /// A game of a type that is erased.
 trait Table: Send + Sync {
     fn load_model(&self, source: &ModelSource) -> anyhow::Result<NetEvaluator>;
-    fn load_snapshot(&self, run: &Path) -> anyhow::Result<LoadedSnapshot>;
+    /// Games learned from, and the network.
+    fn load_snapshot(&self, run: &Path) -> anyhow::Result<(u64, NetEvaluator)>;
     fn open(
         &self,
         position: Option<&str>,
@@ -507,14 +518,11 @@ impl<G: BoardGame> Table for TypedTable<G> {
         Ok(source.load(&*self.game, &Compute::cpu())?)
     }
 
-    fn load_snapshot(&self, run: &Path) -> anyhow::Result<LoadedSnapshot> {
+    fn load_snapshot(&self, run: &Path) -> anyhow::Result<(u64, NetEvaluator)> {
         let compute = Compute::cpu();
         let snapshot = Snapshot::newest(run, &*self.game, &compute)?;
-        Ok(LoadedSnapshot {
-            step: snapshot.step,
-            games: snapshot.games,
-            net: NetEvaluator::new(&snapshot.net, &compute),
-        })
+        let net = NetEvaluator::new(&snapshot.net, &compute);
+        Ok((snapshot.games, net))
     }
 
     fn open(

@@ -139,7 +139,7 @@ fn view(name: String, folder: &Path) -> RunView {
         seed: about.as_ref().map(|about| about.seed),
         started: session.map(|session| session.started.clone()),
         rules_sha256: session.and_then(|session| session.facts.get("rules_sha256").cloned()),
-        has_checkpoint: matches!(Snapshot::newest_step(folder), Ok(Some(_))),
+        has_checkpoint: matches!(Snapshot::newest_hash(folder), Ok(Some(_))),
         name,
     }
 }

@@ -7,7 +7,7 @@ import { round, svg } from "/assets/dom.js";
 import { drawPiece, readPiece } from "/assets/pieces.js";
 
 const UNIT = 100;
-const MARGIN = 34;
+const EDGE = 3;
 const DRAG_PIXELS = 6;
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -30,14 +30,18 @@ export class Board {
     root.addEventListener("keydown", (event) => this.key(event));
   }
 
-  /** Lays out the squares of a game. `bottom` is the side that sits below. */
-  layOut({ files, ranks, kinds }, bottom) {
-    Object.assign(this, { files, ranks, kinds, bottom });
+  /**
+   * Lays out the squares of a game. `bottom` is the side that sits below; where pieces
+   * drop, the board stands upright for both.
+   */
+  layOut({ files, ranks, kinds, drops }, bottom) {
+    Object.assign(this, { files, ranks, kinds, bottom: drops ? "first" : bottom });
     this.selected = null;
     this.pieces.clear();
     const [width, height] = [files * UNIT, ranks * UNIT];
-    this.root.setAttribute("viewBox", `${-MARGIN} -8 ${width + MARGIN + 8} ${height + MARGIN + 8}`);
-    this.root.classList.toggle("holes", kinds.some(([, name]) => name === "stone"));
+    this.root.setAttribute("viewBox", `${-EDGE} ${-EDGE} ${width + 2 * EDGE} ${height + 2 * EDGE}`);
+    this.root.parentElement.parentElement.style.setProperty("--aspect", files / ranks);
+    this.root.classList.toggle("holes", drops);
     this.cells = [];
     const rows = [];
     for (let y = 0; y < ranks; y += 1) {
@@ -91,15 +95,16 @@ export class Board {
     return lines;
   }
 
+  /** Letters and numbers in the corners of the squares at two edges. */
   drawNames(width, height) {
     const names = svg("g", { class: "names", "aria-hidden": "true" });
     for (let x = 0; x < this.files; x += 1) {
       const file = this.name(this.squareAt(x, 0))[0];
-      names.append(svg("text", { x: (x + 0.5) * UNIT, y: height + 26, "text-anchor": "middle" }, file));
+      names.append(svg("text", { x: (x + 1) * UNIT - 6, y: height - 6, "text-anchor": "end" }, file));
     }
     for (let y = 0; y < this.ranks; y += 1) {
       const rank = this.name(this.squareAt(0, y)).slice(1);
-      names.append(svg("text", { x: -12, y: (y + 0.5) * UNIT + 7, "text-anchor": "end" }, rank));
+      names.append(svg("text", { x: 6, y: y * UNIT + 19 }, rank));
     }
     return names;
   }
@@ -190,7 +195,7 @@ export class Board {
     return square === null ? [] : this.legal.filter((move) => move.from === square);
   }
 
-  drops(square) {
+  dropsAt(square) {
     const file = square % this.files;
     return this.legal.filter((move) => move.from === null && move.to % this.files === file);
   }
@@ -214,13 +219,13 @@ export class Board {
     else words.push("empty");
     if (move) words.push(move.capture ? "can be taken" : "can be entered");
     else if (this.moves(square).length) words.push("can move");
-    else if (this.drops(square).length) words.push("drop here");
+    else if (this.dropsAt(square).length) words.push("drop here");
     return words.join(", ");
   }
 
   /** What a click or Enter on a square does. */
   activate(square) {
-    const move = this.moves(this.selected).find(({ to }) => to === square) ?? this.drops(square)[0];
+    const move = this.moves(this.selected).find(({ to }) => to === square) ?? this.dropsAt(square)[0];
     if (move) {
       this.selected = null;
       this.onMove(move.move);
@@ -299,7 +304,7 @@ export class Board {
 
   /** Shows where a drop would land. */
   hover(square) {
-    const landing = square === null ? undefined : this.drops(square)[0]?.to;
+    const landing = square === null ? undefined : this.dropsAt(square)[0]?.to;
     for (const [index, cell] of this.cells?.entries() ?? []) {
       cell.classList.toggle("landing", index === landing);
     }

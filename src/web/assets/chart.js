@@ -3,16 +3,25 @@
 import { round, svg } from "/assets/dom.js";
 
 const HEIGHT = 220;
-const EDGE = { left: 46, right: 12, top: 10, bottom: 30 };
+const EDGE = { left: 46, right: 18, top: 10, bottom: 28 };
 
 /** About `count` round numbers from `min` to `max`. */
-export function ticks(min, max, count) {
+function ticks(min, max, count) {
   const rough = (max - min) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
   const first = Math.ceil(min / step - 1e-9);
   const found = [];
   for (let i = first; i * step <= max + step * 1e-9; i += 1) found.push(Number((i * step).toPrecision(12)));
+  return found;
+}
+
+/** 1, 2 and 5 times the powers of ten between `min` and `max`. */
+function logTicks(min, max) {
+  const found = [];
+  for (let power = 10 ** Math.floor(Math.log10(min)); power <= max; power *= 10) {
+    found.push(...[1, 2, 5].map((m) => m * power).filter((tick) => tick >= min && tick <= max));
+  }
   return found;
 }
 
@@ -25,8 +34,9 @@ export function short(number) {
 
 export class Chart {
   /**
-   * `series` are names of curves, for their styles; `y` says how values are written
-   * and, if they are fixed, where they lie; `read` gets the points under the pointer.
+   * `series` are names of curves, for their styles; `y` says how values are written,
+   * and either where they lie (`max`, `ticks`) or that they are all positive and span
+   * magnitudes (`log`); `read` gets the points under the pointer.
    */
   constructor(root, { series, y, read }) {
     Object.assign(this, { root, series, y, read });
@@ -47,32 +57,45 @@ export class Chart {
     const width = this.root.clientWidth;
     if (width === 0 || this.xMax === undefined) return;
     this.root.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-    const all = this.series.flatMap((name) => this.curves[name]);
-    const highest = all.reduce((most, point) => Math.max(most, point.high ?? point.y), 0);
-    const yMax = this.y.max ?? (highest * 1.08 || 1);
     this.x = (value) => EDGE.left + ((width - EDGE.left - EDGE.right) * value) / (this.xMax || 1);
-    const inner = HEIGHT - EDGE.top - EDGE.bottom;
-    this.yOf = (value) => HEIGHT - EDGE.bottom - (inner * value) / yMax;
+    const yTicks = this.y.log ? this.scaleByMagnitude() : this.scaleEvenly();
     this.cursor = svg("g", { class: "cursor" });
     this.root.replaceChildren(
-      this.drawAxes(width, yMax),
+      this.drawAxes(width, yTicks),
       ...this.series.map((name) => this.drawCurve(name)),
       this.cursor,
     );
   }
 
-  drawAxes(width, yMax) {
+  /** Sets `yOf` so that values from 0 to the greatest fit; returns the ticks. */
+  scaleEvenly() {
+    const inner = HEIGHT - EDGE.top - EDGE.bottom;
+    this.yOf = (value) => HEIGHT - EDGE.bottom - (inner * value) / this.y.max;
+    return this.y.ticks;
+  }
+
+  scaleByMagnitude() {
+    const values = this.series.flatMap((name) => this.curves[name]).map(({ y }) => y);
+    const positive = values.filter((value) => value > 0);
+    const [min, max] = positive.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, 0]);
+    const [low, high] = positive.length ? [min / 1.2, max * 1.2] : [0.1, 1];
+    const inner = HEIGHT - EDGE.top - EDGE.bottom;
+    const share = (value) => Math.log(Math.max(value, low) / low) / Math.log(high / low);
+    this.yOf = (value) => HEIGHT - EDGE.bottom - inner * share(value);
+    return logTicks(low, high);
+  }
+
+  drawAxes(width, yTicks) {
     const axes = svg("g", { class: "axes" });
-    for (const tick of this.y.ticks ?? ticks(0, yMax, 4)) {
+    for (const tick of yTicks) {
       const y = round(this.yOf(tick));
       axes.append(svg("path", { d: `M${EDGE.left} ${y}H${width - EDGE.right}` }));
       axes.append(svg("text", { x: EDGE.left - 8, y: y + 4, "text-anchor": "end" }, this.y.format(tick)));
     }
-    for (const tick of ticks(0, this.xMax || 1, Math.max(2, Math.floor(width / 110)))) {
+    for (const tick of ticks(0, this.xMax || 1, Math.max(2, Math.floor(width / 85)))) {
       const x = round(this.x(tick));
-      axes.append(svg("text", { x, y: HEIGHT - 10, "text-anchor": "middle" }, short(tick)));
+      axes.append(svg("text", { x, y: HEIGHT - 8, "text-anchor": "middle" }, short(tick)));
     }
-    axes.append(svg("text", { class: "unit", x: width - EDGE.right, y: HEIGHT - 10, "text-anchor": "end" }, "games"));
     return axes;
   }
 
@@ -89,8 +112,9 @@ export class Chart {
       }
       group.append(svg("path", { class: "line", d: `M${line.map(({ x, y }) => at(x, y)).join("L")}` }));
       if (line.length < 40 && line[0].low !== undefined) {
-        for (const { x, y } of line) {
-          group.append(svg("circle", { cx: round(this.x(x)), cy: round(this.yOf(y)), r: 2.5 }));
+        for (const { x, y, low, high } of line) {
+          group.append(svg("path", { class: "interval", d: `M${at(x, low)}L${at(x, high)}` }));
+          group.append(svg("circle", { cx: round(this.x(x)), cy: round(this.yOf(y)), r: 3 }));
         }
       }
     }

@@ -53,9 +53,11 @@ export class Network {
     this.values = view.positions.map(({ value }) => sign * value);
     this.ply = ply;
     const value = this.values[ply];
-    const isOver = view.result !== null && ply === view.moves.length;
+    // A finished position has no moves, and its result for a value.
+    const isResult = Math.abs(value) === 1 || (value === 0 && view.result?.winner === null);
     byId("value").textContent = signed(value);
-    byId("value-words").textContent = isOver ? "the result" : `${words(value)}, says ${view.network}`;
+    byId("value-words").textContent =
+      isResult && ply === view.moves.length ? "the result" : `${words(value)}, says ${view.network}`;
     byId("value-bar").querySelector(".fill").style.height = `${50 + 50 * value}%`;
     byId("value-bar").setAttribute("aria-label", `Value ${signed(value)} for you`);
     byId("value-bar").dataset.side = view.human;

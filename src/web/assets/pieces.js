@@ -14,8 +14,8 @@ const line = (d) => svg("path", { d, class: "glyph" });
 const SHAPES = {
   // The character for king, in four strokes.
   king: () => [
-    svg("path", { d: koma(33, 39), class: "body" }),
-    svg("path", { d: koma(27, 32.5), class: "rim" }),
+    svg("path", { d: koma(32, 38), class: "body" }),
+    svg("path", { d: koma(26, 31.5), class: "rim" }),
     line("M-13 -12 H13 M-11 6 H11 M-17 25 H17 M0 -12 V25"),
   ],
   pawn: () => [

@@ -382,6 +382,7 @@ class Page {
     const isOver = this.view.result !== null;
     byId("undo").disabled = !this.view.can_undo;
     byId("resign").disabled = isOver;
+    byId("flip").disabled = this.offer.board.drops;
     byId("rematch").classList.toggle("primary", isOver);
     byId("step-first").disabled = byId("step-back").disabled = this.ply === 0;
     byId("step-on").disabled = byId("step-last").disabled = this.past === null;

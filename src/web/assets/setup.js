@@ -75,6 +75,7 @@ export class Setup {
   showClock() {
     const isOn = byId("clock-on").checked;
     byId("clock-fields").hidden = !isOn;
+    byId("clock-off").hidden = isOn;
     for (const id of ["initial", "increment"]) byId(id).disabled = !isOn;
   }
 

@@ -27,7 +27,7 @@ class Training {
     });
     this.loss = new Chart(byId("loss-chart"), {
       series: ["loss"],
-      y: { format: short },
+      y: { log: true, format: short },
       read: (at) => {
         const point = at?.loss;
         byId("loss-readout").textContent = point ? `${grouped(point.x)} games: ${point.y.toFixed(4)}` : "";
@@ -119,7 +119,7 @@ class Training {
     byId("play").hidden = run.play === null;
     if (run.play) byId("play").href = `/?${new URLSearchParams(run.play)}`;
     byId("why-not").hidden = run.play !== null;
-    byId("why-not").textContent = run.play ? "" : `Not to play against: ${run.why_not}.`;
+    byId("why-not").textContent = run.play ? "" : `It cannot be played against: ${run.why_not}.`;
     this.showNumbers(run);
     const series = (key) =>
       this.lines.filter((line) => typeof line[key] === "number" && typeof line.games === "number");
@@ -133,7 +133,15 @@ class Training {
     const loss = series("loss").map((line) => ({ x: line.games, y: line.loss }));
     const done = Math.max(0, ...loss.map(({ x }) => x));
     const xMax = run.state === "running" && run.games ? run.games : done;
-    this.scores.show({ easy: scores("easy"), baby: scores("baby") }, xMax);
+    const curves = { easy: scores("easy"), baby: scores("baby") };
+    byId("score-figure").hidden = !curves.easy.length && !curves.baby.length;
+    byId("loss-figure").hidden = !loss.length;
+    byId("no-curves").hidden = loss.length > 0;
+    byId("no-curves").textContent =
+      run.experiment === "werewolf"
+        ? "A run of Werewolf has no loss and plays no matches: tanren werewolf table shows its results."
+        : "There are no curves yet.";
+    this.scores.show(curves, xMax);
     this.loss.show({ loss }, xMax);
   }
 
