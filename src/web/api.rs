@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody};
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
+use tokio::time::{sleep_until, timeout};
 
 use super::App;
 use super::assets::ASSETS;
@@ -33,6 +34,9 @@ use crate::random::secret;
 
 /// The longest body of a request.
 const MAX_BODY_BYTES: usize = 4096;
+
+/// The longest that a body may take to arrive.
+const LONGEST_BODY: Duration = Duration::from_secs(10);
 
 /// The longest that a request waits for a change.
 const LONGEST_WAIT: Duration = Duration::from_secs(25);
@@ -273,7 +277,7 @@ async fn show_after(
     // Whatever comes first, the answer is how things are then.
     tokio::select! {
         _ = versions.wait_for(|&now| now > version) => {}
-        () = tokio::time::sleep_until(until.into()) => {}
+        () = sleep_until(until.into()) => {}
         _ = stopping.wait_for(|&stopping| stopping) => {}
     }
     seated.show().await
@@ -432,7 +436,12 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         if !is_json(request.headers()) {
             return Err(ApiError::not_json());
         }
-        let bytes = Bytes::from_request(request, app).await;
+        if request.body().size_hint().lower() > MAX_BODY_BYTES as u64 {
+            // Announced already: no need to wait for it.
+            return Err(ApiError::too_large(MAX_BODY_BYTES));
+        }
+        let bytes = timeout(LONGEST_BODY, Bytes::from_request(request, app)).await;
+        let bytes = bytes.map_err(|_| ApiError::bad_request("the body does not come to an end"))?;
         let bytes = bytes.map_err(|rejection: BytesRejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => ApiError::too_large(MAX_BODY_BYTES),
             _ => ApiError::bad_request(rejection.body_text()),
