@@ -182,27 +182,44 @@ impl Page {
     /// Ends the browser; it must have had nothing to complain about.
     async fn close(self) {
         let id = self.client.session_id().await.unwrap().unwrap();
-        let body = r#"{"type":"browser"}"#;
-        let path = format!("/session/{id}/se/log");
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
-             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            self.driver,
-            body.len()
+        let log = post(
+            &self.driver,
+            &format!("/session/{id}/se/log"),
+            r#"{"type":"browser"}"#,
         );
-        let mut stream = TcpStream::connect(&self.driver).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-        let log: Value = serde_json::from_str(body).unwrap();
-        let complaints: Vec<&Value> = log["value"].as_array().unwrap().iter().collect();
-        assert!(
-            complaints.is_empty(),
-            "the browser complains: {complaints:#?}"
-        );
+        assert_eq!(log["value"], json!([]), "the browser complains");
         self.client.close().await.unwrap();
     }
+}
+
+/// Posts to the driver what the library has no words for. The driver keeps connections
+/// open, so the answer ends where it says.
+fn post(address: &str, path: &str, body: &str) -> Value {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let length = body.len();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}");
+    write!(
+        stream,
+        "{head}\r\nContent-Type: application/json\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        let line = line.trim_end().to_ascii_lowercase();
+        if let Some(number) = line.strip_prefix("content-length:") {
+            length = number.trim().parse().unwrap();
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    let mut answer = vec![0; length];
+    reader.read_exact(&mut answer).unwrap();
+    serde_json::from_slice(&answer).unwrap()
 }
 
 /// Starts the driver on a free port.

@@ -245,6 +245,15 @@ fn werewolf_from_simulation_to_table() {
 }
 
 #[test]
+fn the_models_of_the_repository_are_built_in() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let conv = "model:models/march-blitz/conv";
+    let mut play = tanren(&["match", conv, "baby", "--pairs", "2", "--json"]);
+    let (stdout, _) = run(play.current_dir(&elsewhere), 0);
+    assert!(stdout.contains("\"pairs\":2,"), "{stdout}");
+}
+
+#[test]
 fn threads_do_not_matter_and_seeds_do() {
     for net in ["mlp", "conv"] {
         let weights_with = |more: &[&str]| {

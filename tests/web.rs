@@ -304,7 +304,7 @@ async fn every_game_can_be_played_to_the_end_against_every_opponent() {
             }
         }
     }
-    assert_eq!(against_models, 4, "two models, each from both sides");
+    assert_eq!(against_models, 8, "four models, each from both sides");
 }
 
 /// The twin of the server's bookkeeping: plays the moves again by the library alone.
@@ -1067,6 +1067,9 @@ pub(crate) fn serve(arguments: &[&str]) -> (Running, String) {
 /// A request without a library, as a socket sees it.
 fn raw(address: &str, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();

@@ -1,7 +1,7 @@
 //! Agents by name: how people write them, and how a name becomes an agent.
 
 use std::fmt;
-use std::path::{MAIN_SEPARATOR, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub const AGENTS: &[Entry] = &[
     },
     Entry {
         form: "model:PATH",
-        about: "the network in a model folder",
+        about: "the network in a model folder; those of the repository are built in",
         stands_for: None,
     },
     Entry {
@@ -287,21 +287,20 @@ impl ModelSource {
     /// If there is no model, or it was made for another game.
     pub fn load<G: Game>(&self, game: &G, compute: &Compute) -> Result<NetEvaluator, AgentError> {
         let device = &compute.device;
-        let loaded = match self {
-            ModelSource::Folder(path) => Model::load(path, device)
-                .and_then(|model| model.check_game(game, path).map(|()| model)),
+        let (path, loaded) = match self {
             ModelSource::Shipped => {
                 let not_shipped = || AgentError::NotShipped {
                     game: game.name().to_string(),
                 };
                 let shipped = ShippedModel::of_game(game.name()).ok_or_else(not_shipped)?;
-                shipped.load(device).and_then(|model| {
-                    model
-                        .check_game(game, shipped.folder.as_ref())
-                        .map(|()| model)
-                })
+                (Path::new(shipped.folder), shipped.load(device))
             }
+            ModelSource::Folder(path) => match ShippedModel::in_folder(path) {
+                Some(shipped) if !path.exists() => (path.as_path(), shipped.load(device)),
+                _ => (path.as_path(), Model::load(path, device)),
+            },
         };
+        let loaded = loaded.and_then(|model| model.check_game(game, path).map(|()| model));
         Ok(NetEvaluator::new(&loaded.map_err(Box::new)?.net, compute))
     }
 }

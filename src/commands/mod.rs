@@ -14,6 +14,7 @@ pub mod presets;
 pub mod report;
 pub mod search;
 pub mod serve;
+pub mod solve;
 pub mod train;
 pub mod werewolf;
 
@@ -59,6 +60,8 @@ enum Command {
     Serve(serve::Args),
     /// Show what a search finds, and how many positions it visits.
     Search(search::Args),
+    /// Find out who wins a position if nobody errs, and prove it.
+    Solve(solve::Args),
     /// Simulate Werewolf, watch games, and see what players have learned.
     Werewolf(werewolf::Args),
     /// List the devices that networks can run on.
@@ -81,6 +84,7 @@ impl Cli {
             Command::Play(args) => play::run(args),
             Command::Serve(args) => serve::run(args),
             Command::Search(args) => search::run(args),
+            Command::Solve(args) => solve::run(args),
             Command::Werewolf(args) => werewolf::run(args),
             Command::Devices(args) => devices::run(args),
         }

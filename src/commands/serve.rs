@@ -61,7 +61,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let listener = listen(&args.host, args.port)?;
     let address = listener.local_addr()?;
     let (stop, stopping) = watch::channel(false);
-    signals::on_first_signal(move || {
+    signals::on_first(move || {
         stop.send_replace(true);
     })?;
     print(format_args!("http://{}/", reachable(address)))?;

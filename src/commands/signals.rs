@@ -1,17 +1,37 @@
-//! Ctrl-C and its relatives, for commands that have something to bring to an end.
+//! Ctrl-C, and its kin, for commands that have something to bring to an end.
 
 use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 
-use super::EXIT_INTERRUPTED;
+use super::{EXIT_INTERRUPTED, print_error};
 
-/// Makes the first Ctrl-C (or SIGTERM, or SIGHUP) call `first`, and the second end the
+/// A flag that the first Ctrl-C (or SIGTERM, or SIGHUP) sets, saying `notice` to the
+/// person; the second ends the process.
+///
+/// # Errors
+/// If the system does not allow to listen.
+pub(super) fn stop_flag(notice: &'static str) -> anyhow::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let stop = flag.clone();
+    on_first(move || {
+        stop.store(true, Ordering::Relaxed);
+        print_error(format_args!("\n{notice}; once more to abort at once"));
+    })?;
+    Ok(flag)
+}
+
+/// Makes the first Ctrl-C (or SIGTERM, or SIGHUP) call `react`, and the second end the
 /// process.
-pub(super) fn on_first_signal(first: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
-    let mut first = Some(first);
-    let handler = move || match first.take() {
-        Some(first) => first(),
+///
+/// # Errors
+/// If the system does not allow to listen.
+pub(super) fn on_first(react: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+    let mut react = Some(react);
+    let handler = move || match react.take() {
+        Some(react) => react(),
         None => process::exit(EXIT_INTERRUPTED.into()),
     };
     keep_hangup_ignored(|| ctrlc::set_handler(handler)).context("cannot listen for Ctrl-C")

@@ -1,7 +1,6 @@
 //! `tanren train`: starts the run of an experiment, or goes on with one.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::experiments::EXPERIMENTS;
@@ -10,7 +9,7 @@ use crate::lab::folder::{FolderError, MODEL, REPORT, SUMMARY};
 use crate::lab::{Ending, Options, Progress, RunError, RunFolder, Setup, config};
 use crate::nets::device::DeviceRequest;
 
-use super::{Interrupted, UsageError, print, print_error, signals};
+use super::{Interrupted, UsageError, print, signals};
 
 /// Where run folders go that are not given a place.
 const RUNS: &str = "runs";
@@ -79,7 +78,7 @@ pub(super) fn run_experiment(
     resume: Option<PathBuf>,
     args: RunArgs,
 ) -> anyhow::Result<()> {
-    stop_on_signal()?;
+    let stop = signals::stop_flag("stopping after this step")?;
     if let Some(threads) = args.threads {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads.into())
@@ -101,7 +100,7 @@ pub(super) fn run_experiment(
     }
     let options = Options {
         checkpoint_every,
-        stop: &STOP,
+        stop: &stop,
         progress,
     };
     let resume = format!(
@@ -174,15 +173,4 @@ fn print_places(folder: &Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Set by the first signal.
-static STOP: AtomicBool = AtomicBool::new(false);
-
-/// Makes the first Ctrl-C end the run after the current step.
-fn stop_on_signal() -> anyhow::Result<()> {
-    signals::on_first_signal(|| {
-        STOP.store(true, Ordering::Relaxed);
-        print_error("\nstopping after this step; once more to abort at once");
-    })
 }

@@ -30,6 +30,18 @@ pub const SHIPPED: &[ShippedModel] = &[
         weights: include_bytes!("../../models/march-blitz/mlp/weights.safetensors"),
     },
     ShippedModel {
+        game: "march-blitz",
+        folder: "models/march-blitz/conv",
+        card: include_bytes!("../../models/march-blitz/conv/model.toml"),
+        weights: include_bytes!("../../models/march-blitz/conv/weights.safetensors"),
+    },
+    ShippedModel {
+        game: "march-blitz",
+        folder: "models/march-blitz/residual",
+        card: include_bytes!("../../models/march-blitz/residual/model.toml"),
+        weights: include_bytes!("../../models/march-blitz/residual/weights.safetensors"),
+    },
+    ShippedModel {
         game: "march-grand",
         folder: "models/march-grand/mlp",
         card: include_bytes!("../../models/march-grand/mlp/model.toml"),
@@ -41,6 +53,14 @@ impl ShippedModel {
     /// The model that `game` is played with, if one is shipped.
     pub fn of_game(game: &str) -> Option<&'static ShippedModel> {
         SHIPPED.iter().find(|model| model.game == game)
+    }
+
+    /// The model that the repository has in `folder`, so that the same name works
+    /// wherever the program is installed.
+    pub fn in_folder(folder: &Path) -> Option<&'static ShippedModel> {
+        SHIPPED
+            .iter()
+            .find(|model| Path::new(model.folder) == folder)
     }
 
     /// Puts the network on `device`.
