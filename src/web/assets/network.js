@@ -1,5 +1,5 @@
-// What the network sees: the value of the position, its course over the game, and the
-// value of every move. All values are shown for the person at the page.
+// What the network sees: the value of the position and its course over the game, for
+// the person at the page, and the value of every move, for the one who makes it.
 
 import { byId, html, memory, round, svg } from "/assets/dom.js";
 
@@ -96,10 +96,11 @@ export class Network {
     return distances.indexOf(Math.min(...distances));
   }
 
-  /** Lists judged moves, best first. Values are for the one who moves. */
-  list(moves) {
+  /** Lists judged moves, best first; `caption` says for whom. */
+  list(moves, caption) {
     const list = byId("values");
-    list.hidden = moves === null;
+    list.hidden = byId("values-for").hidden = moves === null;
+    byId("values-for").textContent = caption;
     if (moves === null) return;
     const rows = moves.map((move) => {
       const bar = html("span", { class: "bar" });

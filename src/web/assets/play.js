@@ -260,7 +260,7 @@ class Page {
     byId("setup").hidden = false;
     byId("panel").hidden = true;
     byId("value-bar").hidden = true;
-    byId("past").hidden = true;
+    byId("board").parentElement.classList.remove("past");
     document.title = "Tanren";
   }
 
@@ -288,6 +288,7 @@ class Page {
       human: view.human,
     });
     byId("past").hidden = isNow;
+    byId("board").parentElement.classList.toggle("past", !isNow);
     byId("board").setAttribute("aria-label", `${view.title}, ${isNow ? "the game" : `after ${ply} plies`}`);
     this.showPlayers();
     this.showStatus();
@@ -344,15 +345,23 @@ class Page {
       return [headline, against, null];
     }
     const { winner, cause } = view.result;
-    const how = describeCause(cause, winner === view.human, winner === null);
+    const how = describeCause(cause, winner === view.human, winner === null, this.lastTaken());
     if (winner === null) return ["A draw", how, "分"];
     return winner === view.human ? ["You win", how, "勝"] : ["You lose", how, "負"];
+  }
+
+  /** The name of the piece that the last move took, if it did. */
+  lastTaken() {
+    const { moves, positions } = this.view;
+    const square = moves.at(-1)?.capture ? moves.at(-1).to : null;
+    if (square === null) return null;
+    return readPiece(positions.at(-2).squares[square], this.offer.board.kinds).name;
   }
 
   showMoves() {
     const rows = [];
     // A game from a position may begin with the second player.
-    const offset = firstMover(this.view) === "first" ? 0 : 1;
+    const offset = moverAt(this.view, 0) === "first" ? 0 : 1;
     this.view.moves.forEach((move, index) => {
       const column = (index + offset) % 2;
       if (column === 0 || index === 0) rows.push(html("li", {}));
@@ -393,7 +402,7 @@ class Page {
     const { view, ply } = this;
     this.judged = null;
     if (!view.network || !this.network.judgesMoves) {
-      this.network.list(null);
+      this.network.list(null, "");
       this.board.drawArrows([]);
       return;
     }
@@ -402,7 +411,8 @@ class Page {
       // The person may have gone on meanwhile.
       if (this.view !== view || this.ply !== ply || !this.network.judgesMoves) return;
       this.judged = weigh(moves);
-      this.network.list(moves);
+      const mover = moverAt(view, ply) === view.human ? "you" : view.opponent_name;
+      this.network.list(moves, `best first, for ${mover}`);
       this.drawValues(null);
     } catch (error) {
       if (this.view === view) this.trouble(error.message);
@@ -420,9 +430,8 @@ class Page {
   announce() {
     const { view } = this;
     const news = view.moves.slice(this.said).map((move, index) => {
-      const ply = this.said + index;
-      const mover = (ply + (firstMover(view) === "first" ? 0 : 1)) % 2 === 0 ? "first" : "second";
-      const who = mover === view.human ? "You" : view.opponent_name;
+      const isOwn = moverAt(view, this.said + index) === view.human;
+      const who = isOwn ? "You" : view.opponent_name;
       return `${who} ${move.capture ? "took with" : "played"} ${move.move}.`;
     });
     if (view.moves.length < this.said) news.push("Taken back.");
@@ -438,14 +447,15 @@ class Page {
   }
 }
 
-/** Who made, or makes, the first move of the record. */
-const firstMover = ({ turn, moves }) => (moves.length % 2 === 0 ? turn : other(turn));
+/** Whose turn it was after some plies. Sides alternate. */
+const moverAt = ({ turn, moves }, ply) => ((moves.length - ply) % 2 === 0 ? turn : other(turn));
 
-function describeCause(cause, won, drawn) {
+/** `taken`: the name of the piece that the last move took. */
+function describeCause(cause, won, drawn, taken) {
   const [winner, loser] = won ? ["You", "Your opponent"] : ["Your opponent", "You"];
   switch (cause) {
     case "Catch":
-      return `Catch: ${winner.toLowerCase()} took the last piece that counts.`;
+      return `Catch: ${winner.toLowerCase()} took the ${taken}.`;
     case "Try":
       return `Try: ${winner.toLowerCase()} reached the far rank.`;
     case "stuck":
