@@ -1047,6 +1047,8 @@ impl Drop for Running {
 pub(crate) fn serve(arguments: &[&str]) -> (Running, String) {
     let mut command = tanren(&["serve", "--port", "0"]);
     command
+        // Where there are no models but those that are compiled in.
+        .current_dir(std::env::temp_dir())
         .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -1096,6 +1098,8 @@ fn the_program_serves_and_shuts_down_cleanly() {
     );
     assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
     assert!(page.contains("<title>Tanren</title>"));
+    let setup = format!("GET /api/setup HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    assert!(raw(&address, &setup).contains("\"model:march-blitz/conv\""));
     let foreign = raw(
         &address,
         "GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",

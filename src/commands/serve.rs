@@ -31,7 +31,7 @@ pub struct Args {
     host: String,
 
     /// A model folder, or a directory with some in it, to play against; may be given
-    /// several times [default: models, if it is there].
+    /// several times [default: models, if it is there, else those compiled in].
     #[arg(long, value_name = "DIR")]
     models: Vec<PathBuf>,
 
@@ -50,7 +50,10 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let models = match args.models {
         given if !given.is_empty() => given,
         _ if Path::new(MODELS).is_dir() => vec![MODELS.into()],
-        _ => Vec::new(),
+        _ => {
+            catalog.add_shipped_models();
+            Vec::new()
+        }
     };
     for directory in models {
         let problems = catalog.add_models(&directory).map_err(UsageError::wrap)?;

@@ -17,7 +17,7 @@ use crate::lab::files;
 use crate::nets::NetEvaluator;
 use crate::nets::device::Compute;
 use crate::nets::model::{CARD_FILE, ModelCard, rules_sha256};
-use crate::nets::shipped::ShippedModel;
+use crate::nets::shipped::{SHIPPED, ShippedModel};
 
 /// What the page needs to draw a game's board.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -205,26 +205,38 @@ impl Catalog {
         let mut folders = Vec::new();
         find_models(directory, MODEL_DEPTH, &mut folders)?;
         let problems = folders.iter().filter_map(|folder| {
-            let added = self.add_model(directory, folder);
+            let added = self.add_model_folder(directory, folder);
             let problem = |error| format!("{}: {error:#}", folder.display());
             added.err().map(problem)
         });
         Ok(problems.collect())
     }
 
-    fn add_model(&mut self, directory: &Path, folder: &Path) -> anyhow::Result<()> {
-        let card: ModelCard = toml::from_str(&files::read_text(&folder.join(CARD_FILE))?)?;
+    /// Adds the networks that are compiled in, under the names that their folders have.
+    pub fn add_shipped_models(&mut self) {
+        for model in SHIPPED {
+            let card = toml::from_slice(model.card).map_err(anyhow::Error::from);
+            let folder = Path::new(model.folder);
+            let name = model_name(Path::new("models"), folder);
+            let added = card.and_then(|card| self.add_model(name, folder, &card));
+            added.expect("the shipped models are undamaged");
+        }
+    }
+
+    fn add_model_folder(&mut self, directory: &Path, folder: &Path) -> anyhow::Result<()> {
+        let card = toml::from_str(&files::read_text(&folder.join(CARD_FILE))?)?;
+        self.add_model(model_name(directory, folder), folder, &card)
+    }
+
+    fn add_model(&mut self, name: String, folder: &Path, card: &ModelCard) -> anyhow::Result<()> {
         let Some(offer) = self.offers.iter_mut().find(|offer| offer.name == card.game) else {
             return Ok(());
         };
-        let mut name = model_name(directory, folder);
-        if offer
-            .opponents
-            .iter()
-            .any(|o| o.id == format!("{MODEL}{name}"))
-        {
-            name = folder.display().to_string();
-        }
+        let id = format!("{MODEL}{name}");
+        let name = match offer.opponents.iter().any(|other| other.id == id) {
+            true => folder.display().to_string(),
+            false => name,
+        };
         let strength = card.strength.iter().find(|s| s.opponent == "easy");
         let strength = strength.map_or(String::new(), |s| {
             format!(", {:.0}% against EasyAI", 100.0 * s.score.score)
