@@ -18,6 +18,7 @@
 //! - [`lab`]: experiments that run in steps: configs, run folders, checkpoints, resume
 //! - [`report`]: runs laid side by side, as tables, charts and pages
 //! - [`experiments`]: the experiments themselves, one file each
+//! - [`web`]: a page to play on and to watch training, and its server
 //! - [`commands`]: the command line, one file a subcommand
 //!
 //! # What `tanren train` does
@@ -49,4 +50,5 @@ pub mod search;
 pub mod solve;
 pub mod stats;
 pub mod train;
+pub mod web;
 pub mod werewolf;

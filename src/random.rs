@@ -7,7 +7,8 @@
 //! xoshiro256++, whose output is specified and portable; `StdRng` and `SmallRng`
 //! may change between versions of `rand`.
 
-use rand::SeedableRng;
+use rand::rngs::SysRng;
+use rand::{SeedableRng, TryRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use sha2::{Digest, Sha256};
 
@@ -52,6 +53,19 @@ impl Streams {
     pub fn stream(self, major: u64, minor: u64) -> Rng {
         Rng::seed_from_u64(mix(mix(self.key ^ mix(major)) ^ mix(!minor)))
     }
+}
+
+/// A number that nobody can guess, from the operating system. Unlike all else here it
+/// never comes again: it is for names that must stay secret, not for results.
+///
+/// # Panics
+/// If the operating system has no randomness to give.
+pub fn secret() -> u128 {
+    let mut bytes = [0; 16];
+    SysRng
+        .try_fill_bytes(&mut bytes)
+        .expect("the operating system gives random bytes");
+    u128::from_le_bytes(bytes)
 }
 
 /// The finaliser of SplitMix64: a bijection in which every input bit reaches

@@ -36,3 +36,9 @@ mod cli;
 /// The GPU, or Mesa's software Vulkan, which `scripts/test` installs.
 #[cfg(all(feature = "gpu", target_os = "linux"))]
 mod gpu;
+
+/// The server of the page: its API, what it refuses, and what it survives.
+mod web;
+
+/// The page, in a real browser.
+mod browser;

@@ -269,10 +269,23 @@ impl AgentSpec {
             net,
         })
     }
+
+    /// The agent, with `net` in place of the network that it would load.
+    pub fn with_net<'a, G: Game>(&self, game: &'a G, net: NetEvaluator) -> PreparedAgent<'a, G> {
+        PreparedAgent {
+            game,
+            spec: self.clone(),
+            net: Some(net),
+        }
+    }
 }
 
 impl ModelSource {
-    fn load<G: Game>(&self, game: &G, compute: &Compute) -> Result<NetEvaluator, AgentError> {
+    /// Loads the network.
+    ///
+    /// # Errors
+    /// If there is no model, or it was made for another game.
+    pub fn load<G: Game>(&self, game: &G, compute: &Compute) -> Result<NetEvaluator, AgentError> {
         let device = &compute.device;
         let (path, loaded) = match self {
             ModelSource::Shipped => {
@@ -304,18 +317,36 @@ pub struct PreparedAgent<'a, G> {
 impl<G: Game> PreparedAgent<'_, G> {
     /// A fresh agent, for one thread.
     pub fn agent(&self) -> Box<dyn Agent<G>> {
+        self.build(None)
+    }
+
+    /// A fresh agent whose searches end after `time`, with what they have found by
+    /// then. What it plays then depends on the machine.
+    ///
+    /// BabyAI, EasyAI and a network at one ply do not search in steps that could be
+    /// stopped: they take what little time they need.
+    pub fn agent_within(&self, time: Duration) -> Box<dyn Agent<G>> {
+        self.build(Some(time))
+    }
+
+    fn build(&self, time: Option<Duration>) -> Box<dyn Agent<G>> {
         let name = self.spec.to_string();
+        let limits = |effort: Effort| {
+            let limits = effort.limits(self.game);
+            Limits {
+                time: limits.time.into_iter().chain(time).min(),
+                ..limits
+            }
+        };
         match (&self.net, self.spec.effort()) {
             (_, None) => Box::new(RandomAgent),
             (None, Some(Effort::Plies(plies))) => Box::new(MaterialAgent::new(plies)),
             (None, Some(effort)) => {
-                let limits = effort.limits(self.game);
-                Box::new(SearchAgent::new(name, MaterialEvaluator, limits))
+                Box::new(SearchAgent::new(name, MaterialEvaluator, limits(effort)))
             }
             (Some(net), Some(Effort::Plies(1))) => Box::new(NetworkAgent::new(name, net.clone())),
             (Some(net), Some(effort)) => {
-                let limits = effort.limits(self.game);
-                Box::new(SearchAgent::new(name, net.clone(), limits))
+                Box::new(SearchAgent::new(name, net.clone(), limits(effort)))
             }
         }
     }

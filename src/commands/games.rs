@@ -12,7 +12,7 @@ use crate::game::conformance::{self, Report};
 use crate::game::{Game, PlaneLegend, PlaneShape, perft};
 use crate::games::leaper::betza::Leap;
 use crate::games::leaper::{Kind, Leaper, Rules, Stuck, slow};
-use crate::games::{self, AnyGame, GAMES, GameVisitor};
+use crate::games::{self, AnyGame, BoardGame, GAMES, GameVisitor};
 use crate::random::Seed;
 
 use super::UsageError;
@@ -155,25 +155,21 @@ struct Description {
 }
 
 fn describe(game: AnyGame) -> Description {
-    let (files, ranks) = game.board_size();
-    game.visit(Describe {
-        board: format!("{files}x{ranks}"),
-    })
+    game.visit(Describe)
 }
 
-struct Describe {
-    board: String,
-}
+struct Describe;
 
 impl GameVisitor for Describe {
     type Output = Description;
 
-    fn visit<G: Game>(self, game: Arc<G>) -> Description {
+    fn visit<G: BoardGame>(self, game: Arc<G>) -> Description {
         let start = game.start();
+        let (files, ranks) = game.board_size();
         Description {
             name: game.name().to_string(),
             title: game.title().to_string(),
-            board: self.board,
+            board: format!("{files}x{ranks}"),
             start: game.format_position(&start),
             drawing: game.draw(&start),
             max_plies: game.max_plies(),

@@ -14,10 +14,12 @@ pub mod play;
 pub mod presets;
 pub mod report;
 pub mod search;
-mod signals;
+pub mod serve;
 pub mod solve;
 pub mod train;
 pub mod werewolf;
+
+mod signals;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -57,6 +59,8 @@ enum Command {
     Match(r#match::Args),
     /// Play a game against an agent, in the terminal.
     Play(play::Args),
+    /// Play in the browser, see what a network sees, and watch training.
+    Serve(serve::Args),
     /// Show what a search finds, and how many positions it visits.
     Search(search::Args),
     /// Find out who wins a position if nobody errs, and prove it.
@@ -82,6 +86,7 @@ impl Cli {
             Command::Games(args) => games::run(args),
             Command::Match(args) => r#match::run(args),
             Command::Play(args) => play::run(args),
+            Command::Serve(args) => serve::run(args),
             Command::Search(args) => search::run(args),
             Command::Solve(args) => solve::run(args),
             Command::Werewolf(args) => werewolf::run(args),

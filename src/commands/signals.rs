@@ -1,4 +1,4 @@
-//! Ctrl-C, and its kin, as a flag that long work looks at.
+//! Ctrl-C, and its kin, for commands that have something to bring to an end.
 
 use std::process;
 use std::sync::Arc;
@@ -16,16 +16,25 @@ use super::{EXIT_INTERRUPTED, print_error};
 pub(super) fn stop_flag(notice: &'static str) -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let stop = flag.clone();
-    keep_hangup_ignored(|| {
-        ctrlc::set_handler(move || {
-            if stop.swap(true, Ordering::Relaxed) {
-                process::exit(EXIT_INTERRUPTED.into());
-            }
-            print_error(format_args!("\n{notice}; once more to abort at once"));
-        })
-    })
-    .context("cannot listen for Ctrl-C")?;
+    on_first(move || {
+        stop.store(true, Ordering::Relaxed);
+        print_error(format_args!("\n{notice}; once more to abort at once"));
+    })?;
     Ok(flag)
+}
+
+/// Makes the first Ctrl-C (or SIGTERM, or SIGHUP) call `react`, and the second end the
+/// process.
+///
+/// # Errors
+/// If the system does not allow to listen.
+pub(super) fn on_first(react: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+    let mut react = Some(react);
+    let handler = move || match react.take() {
+        Some(react) => react(),
+        None => process::exit(EXIT_INTERRUPTED.into()),
+    };
+    keep_hangup_ignored(|| ctrlc::set_handler(handler)).context("cannot listen for Ctrl-C")
 }
 
 /// Keeps SIGHUP ignored while and after `install` sets handlers, if it is: `nohup`

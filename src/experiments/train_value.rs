@@ -20,8 +20,9 @@ use crate::game::playout::random_positions;
 use crate::game::{Game, Value};
 use crate::games::{GameVisitor, with_game};
 use crate::hash::sha256_hex;
-use crate::lab::folder::{CONFIG, REPORT};
-use crate::lab::{Experiment, FinishedRun, Metrics, Preset, Report, Setup, files};
+use crate::lab::checkpoint::{self, Checkpoint, KEEP};
+use crate::lab::folder::{CHECKPOINTS, CONFIG, METRICS, REPORT};
+use crate::lab::{Experiment, FinishedRun, Metrics, Preset, Report, Setup, config, files};
 use crate::nets::device::{Compute, DeviceRequest};
 use crate::nets::model::{
     Model, ModelCard, Strength, Training, WEIGHTS_FILE, WeightsError, net_from_bytes, rules_sha256,
@@ -31,7 +32,7 @@ use crate::random::{Rng, Seed};
 use crate::report::{RunData, Summary, runs_page};
 use crate::search::Evaluator;
 use crate::train::choose::{Chosen, Workload, choose};
-use crate::train::learner::{Learner, LearningConfig};
+use crate::train::learner::{Learner, LearningConfig, load_net};
 use crate::train::replay::Samples;
 use crate::train::selfplay::{Generator, Round, SelfPlayConfig};
 
@@ -343,6 +344,66 @@ impl TrainValue {
     }
 }
 
+/// A network as a checkpoint of a run holds it.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// Games of self-play that the network had learned from.
+    pub games: u64,
+    /// The network, for inference.
+    pub net: Net,
+}
+
+impl Snapshot {
+    /// Tells whether [`Snapshot::newest`] would give what it gave before: a text that is
+    /// another one then. `None` if there is no checkpoint yet.
+    ///
+    /// # Errors
+    /// If the checkpoints cannot be read.
+    pub fn newest_hash(run: &Path) -> Result<Option<String>> {
+        Ok(checkpoint::newest_hash(&run.join(CHECKPOINTS))?)
+    }
+
+    /// Reads the newest undamaged checkpoint of a run, which may be going on.
+    ///
+    /// # Errors
+    /// If the run is not one that trains a value network for these rules, or has no
+    /// undamaged checkpoint.
+    pub fn newest<G: Game>(run: &Path, game: &G, compute: &Compute) -> Result<Snapshot> {
+        // A run that goes on removes checkpoints, perhaps this one while it is read.
+        // By then there are newer ones.
+        let mut tries = 1;
+        loop {
+            match Snapshot::read(run, game, compute) {
+                Err(_) if tries < KEEP => tries += 1,
+                result => return result,
+            }
+        }
+    }
+
+    fn read<G: Game>(run: &Path, game: &G, compute: &Compute) -> Result<Snapshot> {
+        let config = config::read_resolved::<TrainValue>(&run.join(CONFIG))?
+            .with_context(|| format!("{} does not train a value network", run.display()))?;
+        let found = checkpoint::newest(&run.join(CHECKPOINTS), &run.join(METRICS))?;
+        let Some(Checkpoint { state, .. }) = found.checkpoint else {
+            match found.damaged.into_iter().next() {
+                Some(damage) => return Err(damage.into()),
+                None => bail!("{} has no checkpoint yet", run.display()),
+            }
+        };
+        let progress: Progress = read_json(&state.join(PROGRESS_FILE))?;
+        ensure!(
+            progress.rules_sha256 == rules_sha256(game),
+            "{} was not trained on these rules of {}",
+            run.display(),
+            game.name()
+        );
+        Ok(Snapshot {
+            games: progress.games,
+            net: load_net(&config.net, game.plane_shape(), &state, &compute.device)?,
+        })
+    }
+}
+
 /// [`Experiment`]'s methods, for a game whose type is erased.
 trait Session: Send {
     fn restore(self: Box<Self>, directory: &Path) -> Result<Box<dyn Session>>;
@@ -400,6 +461,9 @@ impl GameVisitor for Start {
         }))
     }
 }
+
+/// The file of [`Progress`] in a checkpoint.
+const PROGRESS_FILE: &str = "progress.json";
 
 /// What has been done, for checkpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -463,7 +527,6 @@ struct StepTotals {
 }
 
 impl<G: Game> TypedSession<G> {
-    const PROGRESS_FILE: &str = "progress.json";
     const NEXT_FILE: &str = "next.json";
     const NEXT_SAMPLES_FILE: &str = "next.safetensors";
 
@@ -628,7 +691,7 @@ impl<G: Game> TypedSession<G> {
 impl<G: Game> Session for TypedSession<G> {
     fn restore(mut self: Box<Self>, directory: &Path) -> Result<Box<dyn Session>> {
         self.learner = self.learner.restore(directory)?;
-        let progress: Progress = read_json(&directory.join(Self::PROGRESS_FILE))?;
+        let progress: Progress = read_json(&directory.join(PROGRESS_FILE))?;
         ensure!(
             progress.rules_sha256 == self.progress.rules_sha256,
             "the rules of {} have changed since the run was started; undo that, or start a new run",
@@ -653,7 +716,7 @@ impl<G: Game> Session for TypedSession<G> {
         self.learner.save(directory)?;
         let device = self.learner.compute().id.to_string();
         write_json(&directory.join(DEVICE_FILE), &device)?;
-        write_json(&directory.join(Self::PROGRESS_FILE), &self.progress)?;
+        write_json(&directory.join(PROGRESS_FILE), &self.progress)?;
         let saved = self.next.as_ref().map(|round| SavedRound {
             games: round.games,
             evaluations: round.evaluations,

@@ -12,7 +12,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Neg;
 
 /// One of the two players, by who moved first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Side {
     /// The player who makes the first move.
     First,

@@ -9,7 +9,7 @@
 use crate::game::{
     Feature, FeatureChanges, Game, Outcome, ParseError, PlaneLegend, PlaneShape, Side,
 };
-use crate::games::board_text;
+use crate::games::{BoardGame, MoveSquares, Piece, PieceKind, board_text};
 
 /// Files of the board.
 pub const FILES: usize = 7;
@@ -46,6 +46,16 @@ impl Position {
         (self.occupied() & file_mask(file)) + bottom
     }
 
+    /// The rank on which a stone comes to lie.
+    fn landing_rank(&self, file: usize) -> usize {
+        self.landing(file).trailing_zeros() as usize - file * STRIDE
+    }
+
+    fn stone_on(&self, file: usize, rank: usize) -> Option<Side> {
+        let here = |side: &Side| self.stones[side.index()] & square(file, rank) != 0;
+        Side::ALL.into_iter().find(here)
+    }
+
     const CODE_BITS: u32 = 2 * (FILES * STRIDE) as u32 + 1;
 
     /// A number that no other position has.
@@ -56,12 +66,10 @@ impl Position {
     }
 
     fn letter_on(&self, file: usize, rank: usize) -> Option<char> {
-        let square = square(file, rank);
-        match self.stones.map(|stones| stones & square != 0) {
-            [true, _] => Some('X'),
-            [_, true] => Some('o'),
-            _ => None,
-        }
+        self.stone_on(file, rank).map(|side| match side {
+            Side::First => 'X',
+            Side::Second => 'o',
+        })
     }
 }
 
@@ -289,7 +297,7 @@ impl Game for ConnectFour {
     ) {
         changes.clear();
         let file = usize::from(mv.0);
-        let rank = position.landing(file).trailing_zeros() as usize - file * STRIDE;
+        let rank = position.landing_rank(file);
         changes
             .added
             .push(feature(position.to_move == side, file, rank));
@@ -314,6 +322,32 @@ impl Game for ConnectFour {
         let files = FILES as Feature;
         let file = feature % files;
         feature - file + files - 1 - file
+    }
+}
+
+impl BoardGame for ConnectFour {
+    fn board_size(&self) -> (usize, usize) {
+        (FILES, RANKS)
+    }
+
+    fn piece_kinds(&self) -> Vec<PieceKind> {
+        vec![PieceKind {
+            letter: 'o',
+            name: "stone".to_string(),
+        }]
+    }
+
+    fn piece_on(&self, position: &Position, square: usize) -> Option<Piece> {
+        let side = position.stone_on(square % FILES, square / FILES)?;
+        Some(Piece { side, kind: 0 })
+    }
+
+    fn move_squares(&self, position: &Position, mv: Drop) -> MoveSquares {
+        let file = usize::from(mv.0);
+        MoveSquares {
+            from: None,
+            to: position.landing_rank(file) * FILES + file,
+        }
     }
 }
 

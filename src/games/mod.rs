@@ -3,6 +3,7 @@
 //! [`GAMES`] is the table of built-in games; a new one is a file next to this one
 //! and a line there. Rules files of the [`leaper`] family need no line at all.
 
+mod board;
 mod board_text;
 pub mod connect_four;
 pub mod leaper;
@@ -10,6 +11,8 @@ pub mod tree;
 
 use std::path::MAIN_SEPARATOR;
 use std::sync::Arc;
+
+pub use board::{BoardGame, MoveSquares, Piece, PieceKind};
 
 use self::connect_four::ConnectFour;
 use self::leaper::{Leaper, RulesError};
@@ -73,14 +76,6 @@ impl AnyGame {
         }
     }
 
-    /// The board's files and ranks.
-    pub fn board_size(&self) -> (usize, usize) {
-        match self {
-            AnyGame::Leaper(game) => (game.rules().width, game.rules().height),
-            AnyGame::ConnectFour(_) => (connect_four::FILES, connect_four::RANKS),
-        }
-    }
-
     /// Hands the game, with its type, to the visitor.
     pub fn visit<V: GameVisitor>(self, visitor: V) -> V::Output {
         match self {
@@ -96,7 +91,7 @@ pub trait GameVisitor {
     type Output;
 
     /// Does it.
-    fn visit<G: Game>(self, game: Arc<G>) -> Self::Output;
+    fn visit<G: BoardGame>(self, game: Arc<G>) -> Self::Output;
 }
 
 /// Why there is no such game.

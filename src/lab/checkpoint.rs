@@ -162,6 +162,18 @@ pub fn steps(checkpoints: &Path) -> Result<Vec<u64>, FileError> {
     Ok(steps)
 }
 
+/// The hash of the newest checkpoint's manifest, by which two checkpoints are told
+/// apart without reading them; `None` if there is no checkpoint. What it names may
+/// still be damaged.
+///
+/// # Errors
+/// If the directory or the hash cannot be read.
+pub fn newest_hash(checkpoints: &Path) -> Result<Option<String>, FileError> {
+    let newest = steps(checkpoints)?.pop();
+    let hash = |step| files::read_text(&directory(checkpoints, step).join(MANIFEST_HASH));
+    newest.map(hash).transpose()
+}
+
 fn directory(checkpoints: &Path, step: u64) -> PathBuf {
     checkpoints.join(format!("{step:06}"))
 }

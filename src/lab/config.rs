@@ -568,6 +568,23 @@ pub(super) fn validate_inputs<E: Experiment>(text: &str) -> Result<(), Refusal> 
     E::validate_inputs(&parse_canonical::<E>(text)).map_err(Refusal::by_experiment)
 }
 
+/// Reads the resolved configuration in a run folder, which was checked when the run
+/// was started; `None` if the run is one of another experiment than `E`.
+///
+/// # Errors
+/// If the file cannot be read, or is not what a run writes.
+pub fn read_resolved<E: Experiment>(file: &Path) -> Result<Option<E::Config>, ConfigError> {
+    let syntax = |error: toml::de::Error| ConfigError::Syntax {
+        file: file.to_path_buf(),
+        message: error.to_string().trim_end().to_string(),
+    };
+    let mut table: Table = files::read_text(file)?.parse().map_err(syntax)?;
+    match table.remove(EXPERIMENT) {
+        Some(Value::String(name)) if name == E::NAME => table.try_into().map(Some).map_err(syntax),
+        _ => Ok(None),
+    }
+}
+
 /// Reads what [`canonical`] rendered.
 pub(super) fn parse_canonical<E: Experiment>(text: &str) -> E::Config {
     let parse = || {

@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -282,12 +283,38 @@ fn require_empty(path: &Path) -> Result<(), FolderError> {
 /// Locks the folder. The system lifts the lock when the process ends, however it
 /// ends; the file stays, since removing it could remove another's lock.
 fn lock(path: &Path) -> Result<File, FolderError> {
+    /// [`is_in_use`] holds the lock for an instant; it must not pass for a run.
+    const TRIES: usize = 5;
+    const PAUSE: Duration = Duration::from_millis(10);
     let file = path.join(LOCK);
     let lock = File::create(&file).map_err(FileError::new("write", &file))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(FolderError::InUse(path.to_path_buf())),
-        Err(TryLockError::Error(error)) => Err(FileError::new("lock", &file)(error).into()),
+    for _ in 0..TRIES {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            Err(TryLockError::Error(error)) => {
+                return Err(FileError::new("lock", &file)(error).into());
+            }
+        }
+    }
+    Err(FolderError::InUse(path.to_path_buf()))
+}
+
+/// Whether a process is at work in the run folder `path`.
+///
+/// # Errors
+/// If the folder's lock cannot be opened or tried.
+pub fn is_in_use(path: &Path) -> Result<bool, FileError> {
+    let file = path.join(LOCK);
+    let lock = match File::open(&file) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(FileError::new("read", &file)(error)),
+    };
+    match lock.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(FileError::new("lock", &file)(error)),
     }
 }
 

@@ -10,7 +10,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::replay::{Pick, Replay, ReplayConfig, Samples};
-use crate::game::Game;
+use crate::game::{Game, PlaneShape};
 use crate::nets::device::{Compute, Line};
 use crate::nets::model::{WeightsError, weights_from_bytes};
 use crate::nets::stack::Trainer;
@@ -221,10 +221,7 @@ impl Learner {
     /// # Errors
     /// If a file is missing or belongs to another network; names it.
     pub fn restore(mut self, directory: &Path) -> anyhow::Result<Learner> {
-        let path = directory.join(Self::NET_FILE);
-        self.net = ModuleRecord::load(&path)
-            .and_then(|record| self.net.try_load_record(record))
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        self.net = read_net(self.net, directory)?;
         let path = directory.join(Self::OPTIMIZER_FILE);
         self.optimizer = (self.optimizer.load(&path))
             .with_context(|| format!("cannot read {}", path.display()))?;
@@ -247,6 +244,30 @@ pub fn backpropagate<G: Game>(
     let loss = errors.powi_scalar(2).mean();
     let gradients = GradientsParams::from_grads(loss.backward(), net);
     (loss.inner(), gradients)
+}
+
+/// The network that [`Learner::save`] wrote, for inference on `device`; the rest of
+/// the learner is left alone.
+///
+/// # Errors
+/// If the file is missing or belongs to another network; names it.
+pub fn load_net(
+    config: &NetConfig,
+    shape: PlaneShape,
+    directory: &Path,
+    device: &Device,
+) -> anyhow::Result<Net> {
+    // The weights drawn here are all replaced.
+    let net = config.init(shape, &mut Seed(0).stream("unused"), device);
+    read_net(net, directory)
+}
+
+/// Replaces the weights of `net`.
+fn read_net(net: Net, directory: &Path) -> anyhow::Result<Net> {
+    let path = directory.join(Learner::NET_FILE);
+    ModuleRecord::load(&path)
+        .and_then(|record| net.try_load_record(record))
+        .with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Cuts the picks into minibatches of one size: the last one is filled up from

@@ -26,11 +26,11 @@ pub use rules::{Kind, MAX_KINDS, MAX_PLIES, MAX_SQUARES, MAX_VALUE, Rules, Stuck
 use self::betza::Leap;
 use self::foresight::Race;
 use self::keys::Keys;
-use self::placement::{Piece, Placement};
+use self::placement::Placement;
 use crate::game::{
     Feature, FeatureChanges, Game, Outcome, ParseError, PlaneLegend, PlaneShape, Side, hash_key,
 };
-use crate::games::board_text;
+use crate::games::{BoardGame, MoveSquares, Piece, PieceKind, board_text};
 
 /// The rules file of March, Blitz layout.
 pub const MARCH_BLITZ: &str = include_str!("march-blitz.toml");
@@ -212,16 +212,6 @@ impl Leaper {
             .iter()
             .position(on)
             .expect("a piece stands on the square")
-    }
-
-    fn piece_on(&self, position: &Position, square: usize) -> Option<Piece> {
-        let side = Side::ALL
-            .into_iter()
-            .find(|side| position.sides[side.index()] >> square & 1 == 1)?;
-        Some(Piece {
-            side,
-            kind: self.kind_on(position, square as u8),
-        })
     }
 
     fn letter_on(&self, position: &Position, file: usize, rank: usize) -> Option<char> {
@@ -585,5 +575,38 @@ impl Game for Leaper {
         let columns = self.plane_shape().columns as Feature;
         let column = feature % columns;
         feature - column + columns - 1 - column
+    }
+}
+
+impl BoardGame for Leaper {
+    fn board_size(&self) -> (usize, usize) {
+        (self.rules.width, self.rules.height)
+    }
+
+    fn piece_kinds(&self) -> Vec<PieceKind> {
+        let kinds = self.rules.kinds.iter();
+        kinds
+            .map(|kind| PieceKind {
+                letter: kind.letter,
+                name: kind.name.clone(),
+            })
+            .collect()
+    }
+
+    fn piece_on(&self, position: &Position, square: usize) -> Option<Piece> {
+        let side = Side::ALL
+            .into_iter()
+            .find(|side| position.sides[side.index()] >> square & 1 == 1)?;
+        Some(Piece {
+            side,
+            kind: self.kind_on(position, square as u8),
+        })
+    }
+
+    fn move_squares(&self, _position: &Position, mv: Move) -> MoveSquares {
+        MoveSquares {
+            from: Some(mv.from.into()),
+            to: mv.to.into(),
+        }
     }
 }

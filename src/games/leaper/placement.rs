@@ -3,15 +3,7 @@
 //! not what the rules make of them.
 
 use crate::game::{ParseError, Side};
-use crate::games::board_text;
-
-/// A piece on the board.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) side: Side,
-    /// Index into the kinds of the rules.
-    pub(super) kind: usize,
-}
+use crate::games::{Piece, board_text};
 
 /// A position, square by square.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::betza::Leap;
-use super::placement::{Piece, Placement};
+use super::placement::Placement;
 use super::problem::{Problem, RulesError};
 use super::rules_file;
 use crate::game::{ParseError, Side};
-use crate::games::board_text;
+use crate::games::{Piece, board_text};
 
 /// The most squares that a board may have: they are the bits of a `u64`.
 pub const MAX_SQUARES: usize = 64;
