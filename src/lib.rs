@@ -9,6 +9,7 @@
 //! - [`game`]: what a two-player game is; perft and the conformance check
 //! - [`games`]: the games, and the one place where a name becomes a game
 //! - [`search`]: judging positions, and searching below them
+//! - [`solve`]: exact values by proof-number search, and certificates of them
 //! - [`nets`]: value networks, the devices they run on, model folders, shipped models
 //! - [`agents`]: who chooses moves: random, material, network, searcher; agents by name
 //! - [`train`]: self-play, targets, replay, and the learner
@@ -45,6 +46,7 @@ pub mod nets;
 pub mod random;
 pub mod report;
 pub mod search;
+pub mod solve;
 pub mod stats;
 pub mod train;
 pub mod werewolf;

@@ -2,6 +2,7 @@
 //! files as people write them, fast against slow, and the messages for bad files.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -248,6 +249,9 @@ enum Fault {
     MirrorsNothing,
     MirrorsFeaturesAstray,
     EndsTooLate,
+    ConfusesKeys,
+    KeysSeeSides,
+    ForeseesTooMuch,
 }
 
 /// March with one fault, for testing the tests.
@@ -316,6 +320,29 @@ impl Game for Faulty {
         } else {
             self.march.max_plies()
         }
+    }
+    fn why_endless(&self) -> Option<String> {
+        self.march.why_endless()
+    }
+    fn foresee(&self, position: &Self::Position) -> Option<Side> {
+        match self.has(Fault::ForeseesTooMuch) {
+            true => Some(self.march.side_to_move(position)),
+            false => self.march.foresee(position),
+        }
+    }
+    fn key(&self, position: &Self::Position) -> u128 {
+        match self.fault {
+            Fault::ConfusesKeys => self.march.key(position) % 5u128.pow(18),
+            Fault::KeysSeeSides => {
+                let mut hasher = DefaultHasher::new();
+                position.hash(&mut hasher);
+                hasher.finish().into()
+            }
+            _ => self.march.key(position),
+        }
+    }
+    fn key_bits(&self) -> Option<u32> {
+        self.march.key_bits()
     }
     fn format_position(&self, position: &Self::Position) -> String {
         let text = self.march.format_position(position);
@@ -407,6 +434,12 @@ fn the_conformance_check_finds_every_fault() {
             "mirrored_feature follows the mirror",
         ),
         (Fault::EndsTooLate, "every game ends within max_plies"),
+        (
+            Fault::ConfusesKeys,
+            "different positions have different keys",
+        ),
+        (Fault::KeysSeeSides, "a mirror keeps the key"),
+        (Fault::ForeseesTooMuch, "a foreseen win stays in sight"),
     ] {
         let faulty = Faulty {
             march: game(MARCH_BLITZ),

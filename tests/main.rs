@@ -15,6 +15,9 @@ mod train;
 /// Minimax, alpha-beta, and that they agree.
 mod search;
 
+/// Exact values, their proofs, and the command that finds them.
+mod solve;
+
 /// Agents by name, matches, and the commands that need them.
 mod arena;
 

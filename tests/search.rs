@@ -22,9 +22,9 @@ use crate::games::{CRABS, WANDERERS, assert_conforms, game};
 /// Hashes positions to few values, so that ties, where pruning goes wrong, are
 /// frequent.
 #[derive(Clone)]
-struct Hashed {
-    values: u64,
-    together: bool,
+pub(crate) struct Hashed {
+    pub(crate) values: u64,
+    pub(crate) together: bool,
 }
 
 impl<G: Game> Evaluator<G> for Hashed {

@@ -382,7 +382,7 @@ fn describe_report(spec: &str, report: &Report, slow_perft: Option<&[u64]>) -> S
         .collect();
     let mut text = format!(
         "{spec}: {} random games, {} positions\n\
-         checked: moves, results, texts, colour flip, left-right mirror, network input\n\
+         checked: moves, results, texts, colour flip, left-right mirror, network input, table keys\n\
          endings: {}; longest game {} plies\n",
         report.games,
         report.positions,

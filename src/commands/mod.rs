@@ -13,6 +13,8 @@ pub mod play;
 pub mod presets;
 pub mod report;
 pub mod search;
+mod signals;
+pub mod solve;
 pub mod train;
 pub mod werewolf;
 
@@ -54,6 +56,8 @@ enum Command {
     Play(play::Args),
     /// Show what a search finds, and how many positions it visits.
     Search(search::Args),
+    /// Find out who wins a position if nobody errs, and prove it.
+    Solve(solve::Args),
     /// Simulate Werewolf, watch games, and see what players have learned.
     Werewolf(werewolf::Args),
     /// List the devices that networks can run on.
@@ -75,6 +79,7 @@ impl Cli {
             Command::Match(args) => r#match::run(args),
             Command::Play(args) => play::run(args),
             Command::Search(args) => search::run(args),
+            Command::Solve(args) => solve::run(args),
             Command::Werewolf(args) => werewolf::run(args),
             Command::Devices(args) => devices::run(args),
         }

@@ -1,11 +1,7 @@
 //! `tanren train`: starts the run of an experiment, or goes on with one.
 
 use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-use anyhow::Context;
 
 use crate::experiments::EXPERIMENTS;
 use crate::lab::files::shell_word;
@@ -13,7 +9,7 @@ use crate::lab::folder::{FolderError, MODEL, REPORT, SUMMARY};
 use crate::lab::{Ending, Options, Progress, RunError, RunFolder, Setup, config};
 use crate::nets::device::DeviceRequest;
 
-use super::{EXIT_INTERRUPTED, Interrupted, UsageError, print, print_error};
+use super::{Interrupted, UsageError, print, signals};
 
 /// Where run folders go that are not given a place.
 const RUNS: &str = "runs";
@@ -82,7 +78,7 @@ pub(super) fn run_experiment(
     resume: Option<PathBuf>,
     args: RunArgs,
 ) -> anyhow::Result<()> {
-    stop_on_signal()?;
+    let stop = signals::stop_flag("stopping after this step")?;
     if let Some(threads) = args.threads {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads.into())
@@ -104,7 +100,7 @@ pub(super) fn run_experiment(
     }
     let options = Options {
         checkpoint_every,
-        stop: &STOP,
+        stop: &stop,
         progress,
     };
     let resume = format!(
@@ -177,46 +173,4 @@ fn print_places(folder: &Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Set by the first signal.
-static STOP: AtomicBool = AtomicBool::new(false);
-
-/// Makes the first Ctrl-C (or SIGTERM, or SIGHUP) end the run after the current
-/// step, and the second end the process.
-fn stop_on_signal() -> anyhow::Result<()> {
-    keep_hangup_ignored(|| {
-        ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) {
-                process::exit(EXIT_INTERRUPTED.into());
-            }
-            print_error("\nstopping after this step; once more to abort at once");
-        })
-    })
-    .context("cannot listen for Ctrl-C")
-}
-
-/// Keeps SIGHUP ignored while and after `install` sets handlers, if it is: `nohup`
-/// starts programs so, in order that they outlive the terminal.
-#[cfg(unix)]
-fn keep_hangup_ignored<T>(install: impl FnOnce() -> T) -> T {
-    unsafe extern "C" {
-        fn signal(number: std::ffi::c_int, handler: usize) -> usize;
-    }
-    // The same numbers on every Unix.
-    const SIGHUP: std::ffi::c_int = 1;
-    const SIG_IGN: usize = 1;
-    // SAFETY: to ignore a signal is sound at any time; no handler is involved.
-    let ignore_hangup = || unsafe { signal(SIGHUP, SIG_IGN) };
-    let before = ignore_hangup();
-    let installed = install();
-    if before == SIG_IGN {
-        ignore_hangup();
-    }
-    installed
-}
-
-#[cfg(not(unix))]
-fn keep_hangup_ignored<T>(install: impl FnOnce() -> T) -> T {
-    install()
 }

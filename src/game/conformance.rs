@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::{Feature, FeatureChanges, Game, Side, children};
+use super::{Feature, FeatureChanges, Game, Outcome, Side, children};
 use crate::random::{Rng, RngExt};
 
 /// What was checked, and what did not hold.
@@ -49,6 +49,7 @@ pub fn check<G: Game>(game: &G, games: usize, rng: &mut Rng) -> Report {
         game,
         report: Report::default(),
         inputs: HashMap::new(),
+        keys: HashMap::new(),
     };
     for _ in 0..games {
         checker.play_random_game(rng);
@@ -73,6 +74,8 @@ struct Checker<'a, G: Game> {
     report: Report,
     /// Inputs seen, with the board that had them.
     inputs: HashMap<Vec<Feature>, String>,
+    /// Keys seen, with the position or its mirror image that had them.
+    keys: HashMap<u128, String>,
 }
 
 impl<G: Game> Checker<'_, G> {
@@ -128,7 +131,9 @@ impl<G: Game> Checker<'_, G> {
             changes_are_right(game, position),
             flip_is_a_symmetry(game, position),
             mirror_is_a_symmetry(game, position),
+            foresight_stays(game, position),
             self.inputs_tell_boards_apart(position),
+            self.keys_tell_positions_apart(position),
         ] {
             self.note(position, verdict);
         }
@@ -169,6 +174,57 @@ impl<G: Game> Checker<'_, G> {
             || format!("its inputs are also those of\n{known}"),
         )
     }
+
+    /// Keys that are hashes are told apart as well: 128 bits do not meet by chance.
+    fn keys_tell_positions_apart(&mut self, position: &G::Position) -> Verdict {
+        let game = self.game;
+        let key = game.key(position);
+        let bits = u128::BITS - key.leading_zeros();
+        law(
+            "a key fits into its bits",
+            bits <= game.key_bits().unwrap_or(u128::BITS),
+            || format!("{bits} bits"),
+        )?;
+        let mirrored = game.mirrored(position);
+        if let Some(mirrored) = &mirrored {
+            let image = game.key(mirrored);
+            law("a mirror keeps the key", key == image, || {
+                format!("{key:x} becomes {image:x}")
+            })?;
+        }
+        let text = game.format_position(position);
+        let image = mirrored.map(|mirrored| game.format_position(&mirrored));
+        let either = image.map_or(text.clone(), |image| image.min(text));
+        let known = self.keys.entry(key).or_insert_with(|| either.clone());
+        law(
+            "different positions have different keys",
+            *known == either,
+            || format!("its key is also that of {known}"),
+        )
+    }
+}
+
+/// Who is foreseen to win can keep that in sight until the game is won. So what is
+/// foreseen is true.
+fn foresight_stays<G: Game>(game: &G, position: &G::Position) -> Verdict {
+    let Some(winner) = game
+        .foresee(position)
+        .filter(|_| game.outcome(position).is_none())
+    else {
+        return Ok(());
+    };
+    let sees = |child: &G::Position| match game.outcome(child) {
+        Some(outcome) => outcome == Outcome::Win(winner),
+        None => game.foresee(child) == Some(winner),
+    };
+    let after = successors(game, position);
+    let stays = match game.side_to_move(position) == winner {
+        true => after.iter().any(sees),
+        false => after.iter().all(sees),
+    };
+    law("a foreseen win stays in sight", stays, || {
+        format!("it is said to be won by the {winner:?} side")
+    })
 }
 
 fn moves_are_well_formed<G: Game>(game: &G, position: &G::Position) -> Verdict {

@@ -8,7 +8,7 @@ pub mod perft;
 pub mod playout;
 
 use std::fmt::Debug;
-use std::hash::Hash;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Neg;
 
 /// One of the two players, by who moved first.
@@ -233,6 +233,36 @@ pub trait Game: Send + Sync + 'static {
     /// The longest possible game, in plies.
     fn max_plies(&self) -> usize;
 
+    /// Why lines of play need not end by themselves: positions can come back, and at
+    /// best a count of plies ends the game. `None` if no line of play can visit a
+    /// position twice.
+    fn why_endless(&self) -> Option<String>;
+
+    /// The winner, where a glance shows that one side can force a win from a position
+    /// that is not over: by a move that wins at once, say. `None` says nothing.
+    ///
+    /// What is foreseen has to stay in sight: the winner has a move after which it is
+    /// foreseen again, or the game won, and so it is after all moves of the loser. In
+    /// a game that ends, it is then true.
+    fn foresee(&self, _position: &Self::Position) -> Option<Side> {
+        None
+    }
+
+    /// A number that stands for the position in tables: equal for a position and its
+    /// [mirror image](Game::mirrored), and otherwise different if [`Game::key_bits`]
+    /// promises so.
+    ///
+    /// The default is a hash.
+    fn key(&self, position: &Self::Position) -> u128 {
+        hash_key(self, position)
+    }
+
+    /// If two positions have equal keys only when one is, or mirrors, the other: the
+    /// number of bits that a key can have.
+    fn key_bits(&self) -> Option<u32> {
+        None
+    }
+
     /// One line that [`Game::parse_position`] reads back.
     fn format_position(&self, position: &Self::Position) -> String;
 
@@ -302,6 +332,19 @@ pub trait Game: Send + Sync + 'static {
     /// # Panics
     /// May panic if the rules are not mirror-symmetric.
     fn mirrored_feature(&self, feature: Feature) -> Feature;
+}
+
+/// A [`Game::key`] for any game: a hash of 128 bits.
+pub fn hash_key<G: Game + ?Sized>(game: &G, position: &G::Position) -> u128 {
+    let half = |position: &G::Position, salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u8(salt);
+        position.hash(&mut hasher);
+        u128::from(hasher.finish())
+    };
+    let hash = |position: &G::Position| half(position, 0) << 64 | half(position, 1);
+    let mirrored = game.mirrored(position).map(|image| hash(&image));
+    mirrored.map_or(hash(position), |mirrored| mirrored.min(hash(position)))
 }
 
 /// Appends the position after each of `moves`, in order.

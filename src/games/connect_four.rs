@@ -44,6 +44,15 @@ impl Position {
         (self.occupied() & file_mask(file)) + bottom
     }
 
+    const CODE_BITS: u32 = 2 * (FILES * STRIDE) as u32 + 1;
+
+    /// A number that no other position has.
+    fn code(&self) -> u128 {
+        let [first, second] = self.stones.map(u128::from);
+        let second_to_move = u128::from(self.to_move == Side::Second);
+        first << (FILES * STRIDE + 1) | second << 1 | second_to_move
+    }
+
     fn letter_on(&self, file: usize, rank: usize) -> Option<char> {
         let square = square(file, rank);
         match self.stones.map(|stones| stones & square != 0) {
@@ -65,6 +74,14 @@ fn square(file: usize, rank: usize) -> u64 {
 /// The playable squares of a file.
 fn file_mask(file: usize) -> u64 {
     ((1 << RANKS) - 1) << (file * STRIDE)
+}
+
+/// The stones seen in a mirror.
+fn mirrored(stones: u64) -> u64 {
+    (0..FILES).fold(0, |mirrored, file| {
+        let ranks = stones >> (file * STRIDE) & file_mask(0);
+        mirrored | ranks << ((FILES - 1 - file) * STRIDE)
+    })
 }
 
 /// Whether four of the stones stand in a row.
@@ -147,6 +164,29 @@ impl Game for ConnectFour {
 
     fn max_plies(&self) -> usize {
         FILES * RANKS
+    }
+
+    fn why_endless(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether the side to move can make four in a row.
+    fn foresee(&self, position: &Position) -> Option<Side> {
+        let own = position.stones[position.to_move.index()];
+        let wins = |file| has_four(own | position.landing(file) & file_mask(file));
+        (0..FILES).any(wins).then_some(position.to_move)
+    }
+
+    fn key(&self, position: &Position) -> u128 {
+        let mirrored = Position {
+            stones: position.stones.map(mirrored),
+            ..*position
+        };
+        position.code().min(mirrored.code())
+    }
+
+    fn key_bits(&self) -> Option<u32> {
+        Some(Position::CODE_BITS)
     }
 
     /// Rows from the top, `X` for the first player and `o` for the second, and the
@@ -255,12 +295,6 @@ impl Game for ConnectFour {
     }
 
     fn mirrored(&self, position: &Position) -> Option<Position> {
-        let mirrored = |stones: u64| {
-            (0..FILES).fold(0, |mirrored, file| {
-                let ranks = stones >> (file * STRIDE) & file_mask(0);
-                mirrored | ranks << ((FILES - 1 - file) * STRIDE)
-            })
-        };
         Some(Position {
             stones: position.stones.map(mirrored),
             ..*position

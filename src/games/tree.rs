@@ -195,6 +195,10 @@ impl Game for Tree {
         self.height + 1
     }
 
+    fn why_endless(&self) -> Option<String> {
+        None
+    }
+
     /// The branches taken, counted from 1, such as `root/1/2`; ` over` follows if
     /// the leaf was taken.
     fn format_position(&self, position: &Position) -> String {

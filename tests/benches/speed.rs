@@ -10,11 +10,13 @@ use tanren::game::playout::random_positions;
 use tanren::game::{Game, children, perft};
 use tanren::games::leaper::{Leaper, Position, slow};
 use tanren::nets::device::Compute;
+use tanren::nets::shipped::ShippedModel;
 use tanren::nets::{
     BatchEvaluator, ConvConfig, MlpConfig, NetConfig, NetEvaluator, NetKind, ResidualConfig,
 };
-use tanren::random::Seed;
+use tanren::random::{RngExt, Seed};
 use tanren::search::Evaluator;
+use tanren::solve::{Limits, Options as SolverOptions, Solver};
 use tanren::train::learner::{Learner, LearningConfig, Optimizer};
 use tanren::train::replay::{ReplayConfig, Samples};
 use tanren::train::selfplay::{Generator, Pairing, Player, SelfPlayConfig};
@@ -127,6 +129,44 @@ fn evaluation(criterion: &mut Criterion) {
     group.finish();
 }
 
+fn solving(criterion: &mut Criterion) {
+    let game = blitz();
+    let mut rng = Seed(1).stream("solving");
+    let start = game.start();
+    let eighth = |_| {
+        let mut position = start;
+        for _ in 0..8 {
+            let mut moves = Vec::new();
+            game.legal_moves(&position, &mut moves);
+            if moves.is_empty() {
+                break;
+            }
+            game.play_unchecked(&mut position, moves[rng.random_range(0..moves.len())]);
+        }
+        position
+    };
+    let positions: Vec<Position> = (0..20).map(eighth).collect();
+    let shipped = ShippedModel::of_game(game.name()).expect("Blitz has a model");
+    let compute = Compute::cpu();
+    let model = shipped.load(&compute.device).expect("the files are right");
+    let prior = NetEvaluator::new(&model.net, &compute);
+    let mut group = criterion.benchmark_group("solving 20 random positions after 8 plies");
+    group.throughput(Throughput::Elements(20)).sample_size(10);
+    for (name, with_prior) in [("with the shipped model", true), ("without a prior", false)] {
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                let prior = with_prior.then(|| Box::new(prior.clone()) as Box<dyn Evaluator<_>>);
+                let options = SolverOptions::default();
+                let mut solver = Solver::new(&game, options, prior).expect("March ends");
+                for position in &positions {
+                    black_box(solver.solve(position, &Limits::default()));
+                }
+            });
+        });
+    }
+    group.finish();
+}
+
 fn learning(criterion: &mut Criterion) {
     let game = blitz();
     let mut group = criterion.benchmark_group("training step");
@@ -225,5 +265,7 @@ fn werewolf(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, rules, evaluation, learning, generation, werewolf);
+criterion_group!(
+    benches, rules, evaluation, solving, learning, generation, werewolf
+);
 criterion_main!(benches);

@@ -12,6 +12,8 @@
 //! layouts of March both sides see the same start.
 
 pub mod betza;
+mod foresight;
+mod keys;
 mod placement;
 mod problem;
 mod rules;
@@ -22,8 +24,10 @@ pub use problem::{Problem, RulesError};
 pub use rules::{Kind, MAX_KINDS, MAX_PLIES, MAX_SQUARES, MAX_VALUE, Rules, Stuck};
 
 use self::betza::Leap;
+use self::foresight::Race;
+use self::keys::Keys;
 use self::placement::{Piece, Placement};
-use crate::game::{Feature, FeatureChanges, Game, Outcome, ParseError, PlaneShape, Side};
+use crate::game::{Feature, FeatureChanges, Game, Outcome, ParseError, PlaneShape, Side, hash_key};
 use crate::games::board_text;
 
 /// The rules file of March, Blitz layout.
@@ -45,6 +49,10 @@ pub struct Leaper {
     /// `[viewer][owner][kind][square]`: the input that a piece switches on.
     inputs: Box<[[PieceInputs; 2]; 2]>,
     mirror_symmetric: bool,
+    /// If the game is one in which kings race.
+    race: Option<Race>,
+    /// If positions fit into 128 bits.
+    keys: Option<Keys>,
 }
 
 /// `[kind][square]`
@@ -116,6 +124,8 @@ impl Leaper {
             far_rank: [first_rank << (squares - rules.width), first_rank],
             inputs: input_table(&rules),
             mirror_symmetric: rules.is_mirror_symmetric(),
+            race: Race::of(&rules),
+            keys: Keys::of(&rules),
             rules,
         }
     }
@@ -128,6 +138,17 @@ impl Leaper {
     /// Whether every move goes forward; see [`Rules::is_graded`].
     pub fn is_graded(&self) -> bool {
         self.rules.is_graded()
+    }
+
+    /// The letters on the squares, `rank * width + file` each; `.` where nothing
+    /// stands.
+    pub fn letters(&self, position: &Position) -> [u8; MAX_SQUARES] {
+        let mut letters = [b'.'; MAX_SQUARES];
+        for square in bits(position.sides[0] | position.sides[1]) {
+            let piece = self.piece_on(position, square);
+            letters[square] = piece.map_or(b'.', |piece| self.rules.letter_of(piece) as u8);
+        }
+        letters
     }
 
     fn squares(&self) -> usize {
@@ -401,6 +422,30 @@ impl Game for Leaper {
 
     fn max_plies(&self) -> usize {
         self.rules.longest_game_plies()
+    }
+
+    fn why_endless(&self) -> Option<String> {
+        let kind = self.rules.restless_kind()?;
+        Some(format!(
+            "its {} can move sideways or backwards, so that positions can come back and only \
+             max_plies ends the game",
+            kind.name
+        ))
+    }
+
+    fn foresee(&self, position: &Position) -> Option<Side> {
+        self.foreseen_winner(position)
+    }
+
+    fn key(&self, position: &Position) -> u128 {
+        match &self.keys {
+            Some(keys) => keys.key(position),
+            None => hash_key(self, position),
+        }
+    }
+
+    fn key_bits(&self) -> Option<u32> {
+        self.keys.as_ref().map(Keys::bits)
     }
 
     fn format_position(&self, position: &Position) -> String {

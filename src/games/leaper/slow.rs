@@ -1,122 +1,192 @@
 //! The slow, obvious twin of the bitboard game: an array of letters, and every leap
 //! tried as the rules file states it. It shares no code with the fast game but the
-//! reading of the rules file; `tanren games check` and the tests compare the two.
+//! reading of the rules file; `tanren games check` and the tests compare the two, and
+//! certificates of the solver are checked with it.
 
-use super::{Leaper, Rules, Stuck};
+use super::{Leaper, MAX_SQUARES, Rules, Stuck};
 use crate::game::conformance::Failure;
 use crate::game::{Game, Outcome, Side, perft};
 use crate::random::{Rng, RngExt};
 
-/// A position as a person would keep it: rows of letters from the bottom, blanks
-/// where nothing stands.
+/// The letter of a square on which nothing stands.
+const EMPTY: u8 = b'.';
+
+/// A position as a person would keep it: a board of letters.
 #[derive(Debug, Clone)]
-struct SlowBoard<'a> {
+pub struct SlowBoard<'a> {
     rules: &'a Rules,
-    rows: Vec<Vec<char>>,
+    /// By square, a1, b1, ..., a2, b2, ...
+    letters: [u8; MAX_SQUARES],
     first_to_move: bool,
     plies: usize,
 }
 
-/// A leap between squares given as (file, rank).
-type SlowMove = ((i32, i32), (i32, i32));
+/// A leap between squares given as (rank, file), from 0.
+pub type SlowMove = ((i32, i32), (i32, i32));
 
 impl<'a> SlowBoard<'a> {
     /// Reads the text of a position; it must be right.
-    fn read(rules: &'a Rules, text: &str) -> SlowBoard<'a> {
-        let fields: Vec<&str> = text.split(' ').collect();
-        let rows = fields[0].split('/').rev().map(read_row).collect();
+    pub fn read(rules: &'a Rules, text: &str) -> SlowBoard<'a> {
+        let fields: Vec<&str> = text.split_whitespace().collect();
+        let rows = fields[0].split('/').rev().flat_map(read_row);
+        let mut letters = [EMPTY; MAX_SQUARES];
+        for (square, letter) in letters.iter_mut().zip(rows) {
+            *square = letter;
+        }
         let plies = fields
             .get(2)
             .map_or(0, |plies| plies.parse().expect("a count of plies"));
         SlowBoard {
             rules,
-            rows,
+            letters,
             first_to_move: fields[1] == "w",
             plies,
         }
     }
 
-    /// The letter on a square; `None` off the board.
-    fn at(&self, file: i32, rank: i32) -> Option<char> {
-        let row = self.rows.get(usize::try_from(rank).ok()?)?;
-        row.get(usize::try_from(file).ok()?).copied()
+    /// The text of the position.
+    pub fn text(&self) -> String {
+        let side = if self.first_to_move { 'w' } else { 'b' };
+        let mut text = String::new();
+        for row in self.rows().rev() {
+            for letter in row {
+                text.push(char::from(*letter));
+            }
+            text.push('/');
+        }
+        // From the longest on, so that a run of empty squares becomes one number.
+        for empty in (1..=self.rules.width).rev() {
+            text = text.replace(&".".repeat(empty), &empty.to_string());
+        }
+        let rows = text.trim_end_matches('/');
+        match self.rules.max_plies {
+            Some(_) => format!("{rows} {side} {}", self.plies),
+            None => format!("{rows} {side}"),
+        }
     }
 
-    fn is_own(&self, letter: char) -> bool {
-        letter != ' ' && letter.is_ascii_uppercase() == self.first_to_move
+    /// The letters on the squares a1, b1, ..., a2, b2, ...; `.` where nothing stands.
+    pub fn letters(&self) -> &[u8; MAX_SQUARES] {
+        &self.letters
     }
 
-    /// Every move the pieces allow, whether or not the game is over.
-    fn leaps(&self) -> Vec<SlowMove> {
+    /// Puts other letters on the board.
+    pub fn with_letters(&self, letters: [u8; MAX_SQUARES]) -> SlowBoard<'a> {
+        SlowBoard { letters, ..*self }
+    }
+
+    /// Whose turn it is.
+    pub fn side_to_move(&self) -> Side {
+        match self.first_to_move {
+            true => Side::First,
+            false => Side::Second,
+        }
+    }
+
+    fn rows(&self) -> std::slice::ChunksExact<'_, u8> {
+        let squares = self.rules.width * self.rules.height;
+        self.letters[..squares].chunks_exact(self.rules.width)
+    }
+
+    fn square(&self, rank: i32, file: i32) -> Option<usize> {
+        let (width, height) = (self.rules.width as i32, self.rules.height as i32);
+        let on_board = (0..height).contains(&rank) && (0..width).contains(&file);
+        on_board.then_some((rank * width + file) as usize)
+    }
+
+    fn is_own(&self, letter: u8) -> bool {
+        letter != EMPTY && letter.is_ascii_uppercase() == self.first_to_move
+    }
+
+    /// Every move the pieces allow, whether or not the game is over, in ascending
+    /// order.
+    fn leaps(&self) -> impl Iterator<Item = SlowMove> {
+        (0..).zip(self.rows()).flat_map(move |(rank, row)| {
+            let files = (0..).zip(row);
+            files.flat_map(move |(file, &letter)| self.leaps_of(letter, rank, file))
+        })
+    }
+
+    fn leaps_of(&self, letter: u8, rank: i32, file: i32) -> Vec<SlowMove> {
         let forward = if self.first_to_move { 1 } else { -1 };
+        let kinds = &self.rules.kinds;
         let mut moves = Vec::new();
-        for (rank, row) in (0..).zip(&self.rows) {
-            for (file, &letter) in (0..).zip(row) {
-                let kind = self
-                    .rules
-                    .kinds
-                    .iter()
-                    .find(|kind| kind.letter == letter.to_ascii_lowercase());
-                let Some(kind) = kind.filter(|_| self.is_own(letter)) else {
+        if !self.is_own(letter) {
+            return moves;
+        }
+        for kind in kinds {
+            if kind.letter as u8 != letter.to_ascii_lowercase() {
+                continue;
+            }
+            for leap in &kind.leaps {
+                let to_file = file + forward * i32::from(leap.files);
+                let to_rank = rank + forward * i32::from(leap.ranks);
+                let Some(square) = self.square(to_rank, to_file) else {
                     continue;
                 };
-                for leap in &kind.leaps {
-                    let to_file = file + forward * i32::from(leap.files);
-                    let to_rank = rank + forward * i32::from(leap.ranks);
-                    let allowed = match self.at(to_file, to_rank) {
-                        None => false,
-                        Some(' ') => leap.moves,
-                        Some(other) => leap.captures && !self.is_own(other),
-                    };
-                    if allowed {
-                        moves.push(((file, rank), (to_file, to_rank)));
-                    }
+                let allowed = match self.letters[square] {
+                    EMPTY => leap.moves,
+                    other => leap.captures && !self.is_own(other),
+                };
+                if allowed {
+                    moves.push(((rank, file), (to_rank, to_file)));
                 }
             }
         }
+        moves.sort_unstable();
         moves
     }
 
-    fn moves(&self) -> Vec<SlowMove> {
+    /// The legal moves, in ascending order of the squares left, then of those entered;
+    /// squares go rank by rank.
+    pub fn moves(&self) -> Vec<SlowMove> {
         if self.outcome().is_some() {
             Vec::new()
         } else {
-            self.leaps()
+            self.leaps().collect()
         }
     }
 
-    fn play(&mut self, (from, to): SlowMove) {
-        let piece = std::mem::replace(&mut self.rows[from.1 as usize][from.0 as usize], ' ');
-        self.rows[to.1 as usize][to.0 as usize] = piece;
+    /// Makes a legal move.
+    pub fn play(&mut self, (from, to): SlowMove) {
+        let square = |(rank, file)| {
+            self.square(rank, file)
+                .expect("legal moves end on the board")
+        };
+        let (from, to) = (square(from), square(to));
+        self.letters[to] = self.letters[from];
+        self.letters[from] = EMPTY;
         self.first_to_move = !self.first_to_move;
         self.plies += 1;
     }
 
-    fn outcome(&self) -> Option<Outcome> {
-        let (mover, opponent) = match self.first_to_move {
-            true => (Side::First, Side::Second),
-            false => (Side::Second, Side::First),
-        };
-        let letter = |side, kind: usize| match side {
-            Side::First => self.rules.kinds[kind].letter.to_ascii_uppercase(),
-            Side::Second => self.rules.kinds[kind].letter,
+    /// The result, if the game is over.
+    pub fn outcome(&self) -> Option<Outcome> {
+        let mover = self.side_to_move();
+        let opponent = mover.other();
+        let letter = |side, kind: usize| {
+            let letter = self.rules.kinds[kind].letter as u8;
+            match side {
+                Side::First => letter.to_ascii_uppercase(),
+                Side::Second => letter,
+            }
         };
         if let Some(kind) = self.rules.capture
-            && !self.rows.concat().contains(&letter(mover, kind))
+            && !self.letters.contains(&letter(mover, kind))
         {
             return Some(Outcome::Win(opponent));
         }
         let far_rank = if self.first_to_move {
-            self.rows.first()
+            self.rows().next()
         } else {
-            self.rows.last()
+            self.rows().next_back()
         };
         if let Some(kind) = self.rules.goal
             && far_rank.is_some_and(|row| row.contains(&letter(opponent, kind)))
         {
             return Some(Outcome::Win(opponent));
         }
-        if self.leaps().is_empty() {
+        if self.leaps().next().is_none() {
             return Some(match self.rules.stuck {
                 Stuck::Loss => Outcome::Win(opponent),
                 Stuck::Draw => Outcome::Draw,
@@ -144,23 +214,24 @@ impl<'a> SlowBoard<'a> {
     }
 }
 
-fn read_row(row: &str) -> Vec<char> {
+fn read_row(row: &str) -> Vec<u8> {
     let mut squares = Vec::new();
     let mut empty = 0;
-    for letter in row.chars() {
-        match letter.to_digit(10) {
+    for letter in row.bytes() {
+        match char::from(letter).to_digit(10) {
             Some(digit) => empty = 10 * empty + digit as usize,
             None => {
-                squares.extend(std::iter::repeat_n(' ', std::mem::take(&mut empty)));
+                squares.extend(std::iter::repeat_n(EMPTY, std::mem::take(&mut empty)));
                 squares.push(letter);
             }
         }
     }
-    squares.extend(std::iter::repeat_n(' ', empty));
+    squares.extend(std::iter::repeat_n(EMPTY, empty));
     squares
 }
 
-fn move_name(((from_file, from_rank), (to_file, to_rank)): SlowMove) -> String {
+/// A move as people write it.
+pub fn move_name(((from_rank, from_file), (to_rank, to_file)): SlowMove) -> String {
     let file = |file: i32| char::from_digit(file as u32 + 10, 36).expect("a file is a letter");
     format!(
         "{}{}{}{}",
