@@ -120,6 +120,7 @@ fn run_verify(path: &Path, json: bool) -> anyhow::Result<()> {
             "position": claim.start,
             "value": claim.value,
             "positions": verified.positions,
+            "won_at_once": verified.won_at_once,
             "plies": verified.plies,
             "seconds": seconds,
         }));
@@ -129,14 +130,14 @@ fn run_verify(path: &Path, json: bool) -> anyhow::Result<()> {
          game       {}\n\
          rules      {} (SHA-256)\n\
          position   {}\n\
-         checked    the winner's move in {} positions, all replies to it in {}; at most {} plies\n\
+         checked    {} positions with all replies, {} won at once, at most {} plies\n\
          time       {seconds:.1} s",
         claim.value,
         claim.game,
         claim.rules_sha256,
         claim.start,
         verified.positions,
-        verified.replies_followed,
+        verified.won_at_once,
         verified.plies
     ))
 }

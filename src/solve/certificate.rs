@@ -1,6 +1,6 @@
 //! The file in which a won position's proof is kept: the winner's move in every
-//! position that can arise. What the moves are worth is for [`verify()`](super::verify())
-//! to find out.
+//! position that can arise and is not won at once. What the moves are worth is for
+//! [`verify()`](super::verify()) to find out.
 //!
 //! # Format
 //! 1. The line `tanren certificate 1`.
@@ -12,10 +12,11 @@
 //! 4. The SHA-256 of everything before, in 64 hexadecimal digits.
 //!
 //! Positions are not written down, their order says which is meant. Ply by ply, it is
-//! that of all positions, each once, in which the winner is to move and that the choices
-//! so far leave possible: compared by the letters on their squares a1, b1, ..., a2, b2,
-//! ..., with `.` for an empty one, as ASCII. Legal moves are ordered by the square left,
-//! then the square entered, squares in that order too.
+//! that of all positions, each once, in which the winner is to move, has no move that
+//! wins at once, and that the choices so far leave possible: compared by the letters on
+//! their squares a1, b1, ..., a2, b2, ..., with `.` for an empty one, as ASCII. Legal
+//! moves are ordered by the square left, then the square entered, squares in that order
+//! too.
 
 use std::path::{Path, PathBuf};
 

@@ -266,6 +266,9 @@ impl<'a, G: Game> Solver<'a, G> {
     /// A winning move: one that wins without search if there is one, else the one
     /// whose proof was least work.
     pub(super) fn find_win(&mut self, position: &G::Position) -> Option<G::Move> {
+        if self.game.outcome(position).is_some() {
+            return None;
+        }
         let mover = self.game.side_to_move(position);
         // Draws are no wins. As long as there are none, it does not matter whom they
         // would count for, and what is in the table can be used.
@@ -284,23 +287,21 @@ impl<'a, G: Game> Solver<'a, G> {
         let mover = self.game.side_to_move(position);
         let mut moves = Vec::new();
         self.game.legal_moves(position, &mut moves);
+        let won = Some(Outcome::Win(mover));
+        let ends = |mv: &G::Move| self.game.outcome(&self.child(position, *mv)) == won;
+        let at_once = moves.iter().copied().find(ends);
+        let is_seen = |mv: &G::Move| self.glance(&self.child(position, *mv)) == Some(mover);
+        if let Some(mv) = at_once.or_else(|| moves.iter().copied().find(is_seen)) {
+            return Some(mv);
+        }
         let mut best = None;
         for mv in moves {
-            let child = self.child(position, mv);
-            let cost = if self.game.outcome(&child).is_some() {
-                0
-            } else {
-                2 + self.work(&child)
-            };
-            let is_won = match self.glance(&child) {
-                Some(winner) => winner == mover,
-                None => self
-                    .table
-                    .get(self.key(&child))
-                    .is_some_and(Numbers::is_lost),
-            };
-            if is_won && best.is_none_or(|(_, least)| cost < least) {
-                best = Some((mv, cost));
+            let key = self.key(&self.child(position, mv));
+            if self.table.get(key).is_some_and(Numbers::is_lost) {
+                let work = self.table.work(key);
+                if best.is_none_or(|(_, least)| work < least) {
+                    best = Some((mv, work));
+                }
             }
         }
         match best {

@@ -6,7 +6,7 @@
 
 use super::certificate::{Certificate, Claim};
 use super::{Exact, Limits, Solver};
-use crate::game::Game;
+use crate::game::{Game, Outcome, Side};
 use crate::games::leaper::{Leaper, Move, Position};
 use crate::hash::sha256_hex;
 
@@ -47,8 +47,13 @@ pub fn certify(
         start: game.format_position(position),
         value,
     };
+    let mover = game.side_to_move(position);
     let mut walk = Walk {
         game,
+        winner: match value {
+            Exact::Win => mover,
+            _ => mover.other(),
+        },
         choices: Vec::new(),
         next: Vec::new(),
         moves: Vec::new(),
@@ -75,6 +80,7 @@ pub fn certify(
 
 struct Walk<'a> {
     game: &'a Leaper,
+    winner: Side,
     choices: Vec<u32>,
     /// The positions of the winner's next turn, as they were found.
     next: Vec<Position>,
@@ -90,8 +96,17 @@ impl Walk<'_> {
         positions
     }
 
+    /// Notes a position of the winner's turn, unless there is nothing to choose there.
     fn note(&mut self, position: Position) {
-        if self.game.outcome(&position).is_none() {
+        let won = Some(Outcome::Win(self.winner));
+        let mut moves = Vec::new();
+        self.game.legal_moves(&position, &mut moves);
+        let wins = |&mv: &Move| {
+            let mut child = position;
+            self.game.play_unchecked(&mut child, mv);
+            self.game.outcome(&child) == won
+        };
+        if !moves.is_empty() && !moves.iter().any(wins) {
             self.next.push(position);
         }
     }

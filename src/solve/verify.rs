@@ -15,10 +15,10 @@ use crate::hash::sha256_hex;
 /// What a certificate was found to prove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// Positions in which the winner's move was checked.
+    /// Positions in which the certificate's move was checked, with every reply to it.
     pub positions: u64,
-    /// Positions in which every reply of the loser was followed.
-    pub replies_followed: u64,
+    /// Positions in which the winner has a move that wins at once.
+    pub won_at_once: u64,
     /// Plies of the longest line.
     pub plies: usize,
 }
@@ -138,10 +138,10 @@ pub fn verify(certificate: &Certificate) -> Result<Verified, VerifyError> {
         winner,
         choices: certificate.choices.iter(),
         plies: 0,
-        next: Vec::new(),
+        next: Boards::default(),
         verified: Verified {
             positions: 0,
-            replies_followed: 0,
+            won_at_once: 0,
             plies: 0,
         },
     };
@@ -157,9 +157,41 @@ struct Checker<'a> {
     choices: std::slice::Iter<'a, u32>,
     /// Plies from the start to the positions at hand.
     plies: usize,
-    /// The boards of the winner's next turn, as they were found.
-    next: Vec<[u8; MAX_SQUARES]>,
+    /// The boards of the winner's next turn.
+    next: Boards,
     verified: Verified,
+}
+
+/// Boards by their letters, as they were found.
+#[derive(Default)]
+struct Boards {
+    found: Vec<[u8; MAX_SQUARES]>,
+    /// How many of them are known to be sorted and different.
+    distinct: usize,
+}
+
+impl Boards {
+    /// The fewest boards for which it pays to look for equal ones.
+    const MANY: usize = 1 << 16;
+
+    fn push(&mut self, board: &SlowBoard) {
+        self.found.push(*board.letters());
+        if self.found.len() > Boards::MANY + 2 * self.distinct {
+            self.sort();
+        }
+    }
+
+    fn sort(&mut self) {
+        self.found.sort_unstable();
+        self.found.dedup();
+        self.distinct = self.found.len();
+    }
+
+    /// All of them, each once, in ascending order.
+    fn take(&mut self) -> Vec<[u8; MAX_SQUARES]> {
+        self.sort();
+        std::mem::take(self).found
+    }
 }
 
 impl Checker<'_> {
@@ -167,7 +199,7 @@ impl Checker<'_> {
         match start.outcome() {
             Some(Outcome::Win(winner)) if winner == self.winner => return Ok(()),
             Some(_) => return Err(self.refuse(start, Refusal::NotWon)),
-            None if start.side_to_move() == self.winner => self.next.push(*start.letters()),
+            None if start.side_to_move() == self.winner => self.next.push(start),
             None => {
                 self.follow_replies(start)?;
                 self.plies = 1;
@@ -178,21 +210,31 @@ impl Checker<'_> {
         if start.side_to_move() != self.winner {
             board.play(start.moves()[0]);
         }
-        while !self.next.is_empty() {
-            let mut positions = std::mem::take(&mut self.next);
-            positions.sort_unstable();
-            positions.dedup();
+        loop {
+            let positions = self.next.take();
+            if positions.is_empty() {
+                return Ok(());
+            }
+            self.verified.plies = self.plies + 1;
             for letters in positions {
-                self.check_choice(&board.with_letters(letters))?;
+                self.check_position(&board.with_letters(letters))?;
             }
             self.plies += 2;
         }
-        Ok(())
+    }
+
+    fn check_position(&mut self, board: &SlowBoard) -> Result<(), VerifyError> {
+        let moves = board.moves();
+        let wins = |&mv: &SlowMove| after(board, mv).outcome() == Some(Outcome::Win(self.winner));
+        if moves.iter().any(wins) {
+            self.verified.won_at_once += 1;
+            return Ok(());
+        }
+        self.check_choice(board, &moves)
     }
 
     /// Makes the certificate's move and looks at every reply.
-    fn check_choice(&mut self, board: &SlowBoard) -> Result<(), VerifyError> {
-        let moves = board.moves();
+    fn check_choice(&mut self, board: &SlowBoard, moves: &[SlowMove]) -> Result<(), VerifyError> {
         let Some(&choice) = self.choices.next() else {
             return Err(self.refuse(board, Refusal::Missing));
         };
@@ -201,22 +243,19 @@ impl Checker<'_> {
             return Err(self.refuse(board, Refusal::Illegal { choice, legal }));
         };
         self.verified.positions += 1;
-        self.verified.plies = self.plies + 1;
         let child = after(board, mv);
         match child.outcome() {
             None => self.follow_replies(&child),
-            Some(Outcome::Win(winner)) if winner == self.winner => Ok(()),
             Some(_) => Err(self.refuse(board, Refusal::Blunder(move_name(mv)))),
         }
     }
 
     /// Notes the positions after every move of the loser.
     fn follow_replies(&mut self, board: &SlowBoard) -> Result<(), VerifyError> {
-        self.verified.replies_followed += 1;
         for mv in board.moves() {
             let child = after(board, mv);
             match child.outcome() {
-                None => self.next.push(*child.letters()),
+                None => self.next.push(&child),
                 Some(Outcome::Win(winner)) if winner == self.winner => {}
                 Some(_) => return Err(self.refuse(board, Refusal::Escape(move_name(mv)))),
             }
