@@ -55,12 +55,17 @@ fn blitz() -> Leaper {
 #[derive(Clone)]
 struct Oracle<G: Game> {
     known: HashMap<G::Position, Exact>,
+    /// Whether so many positions became known that its answers mean nothing.
+    gave_up: bool,
 }
 
 impl<G: Game> Oracle<G> {
+    const MOST_KNOWN: usize = 400_000;
+
     fn new() -> Oracle<G> {
         Oracle {
             known: HashMap::new(),
+            gave_up: false,
         }
     }
 
@@ -70,6 +75,10 @@ impl<G: Game> Oracle<G> {
         }
         if let Some(&value) = self.known.get(position) {
             return value;
+        }
+        self.gave_up |= self.known.len() >= Self::MOST_KNOWN;
+        if self.gave_up {
+            return Exact::Draw;
         }
         let mut best = Exact::Loss;
         for (_, value) in self.moves(game, position) {
@@ -160,6 +169,7 @@ fn values_of_a_test_set_are_those_of_the_oracle() {
         let moves: Vec<_> = oracle.moves(&game, &at.position).collect();
         assert_eq!(at.moves, moves, "{:?}", at.position);
     }
+    assert!(!oracle.gave_up);
     for value in [Exact::Loss, Exact::Draw, Exact::Win] {
         assert!(set.count(value) > 0, "no {value:?}");
     }
@@ -376,14 +386,26 @@ fn shipped_test_sets_are_small_even_and_true() {
                 let at_ply = set.positions.iter().filter(|at| at.ply == ply).count();
                 assert!(at_ply.abs_diff(per_ply) <= 1, "{at_ply} of ply {ply}");
             }
-            // Those with the fewest moves are within the oracle's reach.
-            let mut by_moves: Vec<_> = set.positions.iter().collect();
-            by_moves.sort_by_key(|at| at.moves.len());
-            let mut oracle = Oracle::new();
-            for at in &by_moves[..20] {
+            // Those with the fewest pieces are within the oracle's reach.
+            let pieces = |at: &&TestPosition<G>| {
+                let text = game.format_position(&at.position);
+                text.chars().filter(|c| c.is_alphabetic()).count()
+            };
+            let mut by_pieces: Vec<_> = set.positions.iter().collect();
+            by_pieces.sort_by_key(pieces);
+            let mut checked = 0;
+            for at in &by_pieces[..30] {
+                if checked == 10 {
+                    break;
+                }
+                let mut oracle = Oracle::new();
                 let moves: Vec<_> = oracle.moves(&*game, &at.position).collect();
-                assert_eq!(at.moves, moves, "{:?}", at.position);
+                if !oracle.gave_up {
+                    assert_eq!(at.moves, moves, "{:?}", at.position);
+                    checked += 1;
+                }
             }
+            assert_eq!(checked, 10);
         }
     }
     for shipped in SHIPPED {

@@ -91,11 +91,18 @@ pub struct ShippedTestSet {
 }
 
 /// The shipped test sets, one a game.
-pub const SHIPPED: &[ShippedTestSet] = &[ShippedTestSet {
-    game: "march-blitz",
-    file: "models/march-blitz/testset.txt",
-    text: include_str!("../../models/march-blitz/testset.txt"),
-}];
+pub const SHIPPED: &[ShippedTestSet] = &[
+    ShippedTestSet {
+        game: "march-blitz",
+        file: "models/march-blitz/testset.txt",
+        text: include_str!("../../models/march-blitz/testset.txt"),
+    },
+    ShippedTestSet {
+        game: "march-grand",
+        file: "models/march-grand/testset.txt",
+        text: include_str!("../../models/march-grand/testset.txt"),
+    },
+];
 
 /// Why a text is no test set of the game at hand.
 #[derive(Debug, thiserror::Error)]
