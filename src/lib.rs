@@ -14,6 +14,7 @@
 //! - [`agents`]: who chooses moves: random, material, network, searcher; agents by name
 //! - [`train`]: self-play, targets, replay, and the learner
 //! - [`arena`]: matches and round robins between agents
+//! - [`grade`]: agents measured against exactly solved positions; design reports of games
 //! - [`werewolf`]: the eleven-player game of Werewolf: rules, simulator, learning
 //! - [`lab`]: experiments that run in steps: configs, run folders, checkpoints, resume
 //! - [`report`]: runs laid side by side, as tables, charts and pages
@@ -30,6 +31,7 @@
 //!        train::replay     window of samples   -> minibatches
 //!        train::learner    minibatches         -> new weights, by burn
 //!        arena             now and then        -> score against BabyAI, EasyAI
+//!        grade             now and then        -> blunder rate on solved positions
 //!   checkpoints/NNNNNN/ as it goes, model/ and summary.json at the end
 //! ```
 #![warn(missing_docs)]
@@ -41,6 +43,7 @@ pub mod commands;
 pub mod experiments;
 pub mod game;
 pub mod games;
+pub mod grade;
 pub mod hash;
 pub mod lab;
 pub mod nets;

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tanren::agents::{Agent, AgentSpec, NetworkAgent, PreparedAgent};
+use tanren::agents::{Agent, AgentSpec, Judgement, NetworkAgent, PreparedAgent};
 use tanren::arena::{AgentFactory, Match, play_match, round_robin};
 use tanren::game::Game;
 use tanren::game::playout::random_positions;
@@ -116,6 +116,33 @@ fn agents_of_every_effort_play() {
 }
 
 #[test]
+fn agents_choose_what_they_judge_best() {
+    let game = blitz();
+    let mut rng = Seed(4).stream("moves");
+    let positions = random_positions(&game, 3, &mut rng);
+    for name in ["baby", "easy", "normal", "material@500n", "model@2"] {
+        let mut agent = prepare(&game, name).agent();
+        for position in positions.iter().step_by(5) {
+            agent.new_game();
+            let mut judged = agent.judge(&game, position);
+            // Among few moves every one is chosen now and then.
+            if judged.moves.len() <= 3 {
+                let mut choose = || {
+                    agent.new_game();
+                    agent.choose(&game, position, &mut rng)
+                };
+                let mut chosen: Vec<_> = (0..60).map(|_| choose()).collect();
+                chosen.sort();
+                chosen.dedup();
+                judged.moves.sort();
+                assert_eq!(chosen, judged.moves, "{name}");
+            }
+            assert_eq!(judged.value.is_some(), name != "baby");
+        }
+    }
+}
+
+#[test]
 fn a_model_of_another_game_is_refused() {
     let directory = env!("CARGO_MANIFEST_DIR").to_string() + "/models/march-grand/mlp";
     let spec: AgentSpec = format!("model:{directory}").parse().unwrap();
@@ -143,6 +170,13 @@ impl<G: Game> Agent<G> for FirstMove {
         let mut moves = Vec::new();
         game.legal_moves(position, &mut moves);
         moves[0]
+    }
+
+    fn judge(&mut self, game: &G, position: &G::Position) -> Judgement<G::Move> {
+        let mut moves = Vec::new();
+        game.legal_moves(position, &mut moves);
+        moves.truncate(1);
+        Judgement { value: None, moves }
     }
 }
 

@@ -24,6 +24,9 @@ mod solve;
 /// Agents by name, matches, and the commands that need them.
 mod arena;
 
+/// Test sets, grades, design reports.
+mod grade;
+
 /// Rules, talk, role patterns, learning and evaluation of Werewolf.
 mod werewolf;
 

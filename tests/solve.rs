@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tanren::agents::AgentSpec;
 use tanren::game::playout::random_positions;
 use tanren::game::{Game, Outcome, Side};
 use tanren::games::connect_four::ConnectFour;
 use tanren::games::leaper::{BREAKTHROUGH_6, Leaper, MARCH_BLITZ};
 use tanren::games::tree::Tree;
 use tanren::hash::sha256_hex;
+use tanren::nets::device::Compute;
 use tanren::random::{Rng, RngExt, Seed};
 use tanren::search::Evaluator;
 use tanren::solve::{
@@ -556,6 +558,23 @@ fn certificates_of_random_positions_are_verified() {
         }
     }
     assert!(won[0] > 50 && won[1] > 50, "{won:?}");
+}
+
+/// The start of Blitz has a certificate of 7 million choices (`scripts/certify` makes it
+/// and checks it); this is what becomes of it after `f2e3 b5c4`.
+#[test]
+fn the_certificate_of_an_early_position_of_blitz_is_verified() {
+    let game = march("1k4/pppppp/6/6/PPPPPP/4K1 w", "loss");
+    let position = game.parse_position("1k4/p1pppp/2p3/4P1/PPPPP1/4K1 w");
+    let spec: AgentSpec = "model".parse().unwrap();
+    let model = spec.prepare(&game, &Compute::cpu()).unwrap();
+    let mut solver = Solver::new(&game, Options::default(), Some(model.evaluator())).unwrap();
+    let certificate = certify(&game, &mut solver, &position.unwrap(), &Limits::default());
+    let certificate = certificate.unwrap();
+    assert_eq!(certificate.claim.value, Exact::Win);
+    let verified = verify(&certificate).unwrap();
+    println!("{verified:?}");
+    assert!(verified.positions > 100_000);
 }
 
 #[test]

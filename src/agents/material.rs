@@ -1,9 +1,9 @@
 //! EasyAI: a search of a fixed number of plies, then the piece count.
 
-use super::Agent;
+use super::{Agent, Judgement};
 use crate::game::Game;
 use crate::random::{Rng, RngExt};
-use crate::search::{AlphaBeta, Limits, MaterialEvaluator, Options};
+use crate::search::{AlphaBeta, Found, Limits, MaterialEvaluator, Options};
 
 /// Looks exactly `plies` plies ahead and counts material; a decided position
 /// counts above all material, however soon it comes. Ties are broken uniformly.
@@ -38,12 +38,16 @@ impl MaterialAgent {
         MaterialAgent::new(3)
     }
 
+    /// The best count that can be reached, and the moves that lead there, in the
+    /// order of the rules.
+    fn search<G: Game>(&self, game: &G, position: &G::Position) -> Found<G::Move> {
+        let mut search = AlphaBeta::new(MaterialEvaluator, Self::OPTIONS);
+        search.search(game, position, Limits::depth(self.plies))
+    }
+
     /// The moves that lead to the best count, in the order of the rules.
     pub fn best_moves<G: Game>(&self, game: &G, position: &G::Position) -> Vec<G::Move> {
-        let mut search = AlphaBeta::new(MaterialEvaluator, Self::OPTIONS);
-        search
-            .search(game, position, Limits::depth(self.plies))
-            .best
+        self.search(game, position).best
     }
 }
 
@@ -60,5 +64,9 @@ impl<G: Game> Agent<G> for MaterialAgent {
     fn choose(&mut self, game: &G, position: &G::Position, rng: &mut Rng) -> G::Move {
         let ties = self.best_moves(game, position);
         ties[rng.random_range(0..ties.len())]
+    }
+
+    fn judge(&mut self, game: &G, position: &G::Position) -> Judgement<G::Move> {
+        self.search(game, position).into()
     }
 }

@@ -10,8 +10,28 @@ pub use network::NetworkAgent;
 pub use searcher::SearchAgent;
 pub use spec::{AGENTS, AgentError, AgentSpec, Effort, Entry, ModelSource, PreparedAgent};
 
-use crate::game::Game;
+use crate::game::{Game, Value};
 use crate::random::{Rng, RngExt};
+use crate::search::Found;
+
+/// What an agent thinks of a position, for the side to move.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement<M> {
+    /// How good the position is; `None` from an agent that does not judge.
+    pub value: Option<Value>,
+    /// The moves among which the agent draws lots, each as likely as the others;
+    /// never empty.
+    pub moves: Vec<M>,
+}
+
+impl<M> From<Found<M>> for Judgement<M> {
+    fn from(found: Found<M>) -> Judgement<M> {
+        Judgement {
+            value: Some(found.value),
+            moves: found.best,
+        }
+    }
+}
 
 /// Chooses moves.
 pub trait Agent<G: Game>: Send {
@@ -27,6 +47,12 @@ pub trait Agent<G: Game>: Send {
     /// # Panics
     /// If the game is over.
     fn choose(&mut self, game: &G, position: &G::Position, rng: &mut Rng) -> G::Move;
+
+    /// What [`Agent::choose`] goes by. Draws no lots.
+    ///
+    /// # Panics
+    /// If the game is over.
+    fn judge(&mut self, game: &G, position: &G::Position) -> Judgement<G::Move>;
 }
 
 /// BabyAI: uniform over all legal moves, winning ones included as ordinary moves.
@@ -44,5 +70,11 @@ impl<G: Game> Agent<G> for RandomAgent {
         let mut moves = Vec::new();
         game.legal_moves(position, &mut moves);
         moves[rng.random_range(0..moves.len())]
+    }
+
+    fn judge(&mut self, game: &G, position: &G::Position) -> Judgement<G::Move> {
+        let mut moves = Vec::new();
+        game.legal_moves(position, &mut moves);
+        Judgement { value: None, moves }
     }
 }

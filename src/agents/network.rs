@@ -1,6 +1,6 @@
 //! NormalAI: one ply with an evaluator.
 
-use super::Agent;
+use super::{Agent, Judgement};
 use crate::game::{Game, Value, children};
 use crate::random::Rng;
 use crate::search::{Evaluator, corrected, softmax};
@@ -58,5 +58,16 @@ impl<G: Game, E: Evaluator<G>> Agent<G> for NetworkAgent<E> {
         let judged = self.move_values(game, position);
         let values: Vec<f32> = judged.iter().map(|(_, value)| value.get()).collect();
         judged[softmax(&values, 0.0, rng)].0
+    }
+
+    fn judge(&mut self, game: &G, position: &G::Position) -> Judgement<G::Move> {
+        let judged = self.move_values(game, position);
+        let values = judged.iter().map(|(_, value)| value.get());
+        let best = values.reduce(f32::max).expect("the game is not over");
+        let ties = judged.iter().filter(|(_, value)| value.get() == best);
+        Judgement {
+            value: Some(Value::new(best)),
+            moves: ties.map(|(mv, _)| *mv).collect(),
+        }
     }
 }

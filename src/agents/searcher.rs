@@ -1,6 +1,6 @@
 //! HardAI: alpha-beta with an evaluator at its leaves.
 
-use super::Agent;
+use super::{Agent, Judgement};
 use crate::game::Game;
 use crate::random::{Rng, RngExt};
 use crate::search::{AlphaBeta, Evaluator, Limits, Options};
@@ -38,5 +38,9 @@ impl<G: Game, E: Evaluator<G>> Agent<G> for SearchAgent<G, E> {
     fn choose(&mut self, game: &G, position: &G::Position, rng: &mut Rng) -> G::Move {
         let best = self.search.search(game, position, self.limits).best;
         best[rng.random_range(0..best.len())]
+    }
+
+    fn judge(&mut self, game: &G, position: &G::Position) -> Judgement<G::Move> {
+        self.search.search(game, position, self.limits).into()
     }
 }

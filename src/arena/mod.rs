@@ -1,6 +1,8 @@
-//! Matches between agents, in colour-swapped pairs from random openings.
+//! Games and matches between agents, the matches in colour-swapped pairs from random
+//! openings.
 
 use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::{Range, RangeInclusive};
 
 use rayon::prelude::*;
@@ -13,7 +15,7 @@ use crate::stats::{PairResults, Pairing, Sprt};
 
 /// Random plies at the start of a game of a match: enough for games to differ,
 /// few enough to leave the game open.
-const OPENING_PLIES: RangeInclusive<u32> = 2..=4;
+pub const OPENING_PLIES: RangeInclusive<u32> = 2..=4;
 
 /// Pairs played between two looks at the result: enough to keep many cores busy.
 const PAIRS_AT_ONCE: u64 = 64;
@@ -52,12 +54,31 @@ impl MatchResult {
 }
 
 /// One finished game.
-struct Record {
-    outcome: Outcome,
-    ending: &'static str,
-    plies: u64,
-    /// Hash of the moves, opening included.
-    fingerprint: u64,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlayedGame<M> {
+    /// Every move, the opening's included.
+    pub moves: Vec<M>,
+    /// Who won.
+    pub outcome: Outcome,
+    /// How, in the game's own words.
+    pub ending: &'static str,
+}
+
+impl<M: Copy + Hash> PlayedGame<M> {
+    /// A hash of the moves: equal games are counted once.
+    pub fn fingerprint(&self) -> u64 {
+        let moves = self.moves.iter();
+        moves.fold(0, |hash, &mv| mix(hash ^ hash_move(mv)))
+    }
+
+    /// The first player's points.
+    pub fn first_player_points(&self) -> f64 {
+        match self.outcome {
+            Outcome::Win(Side::First) => 1.0,
+            Outcome::Win(Side::Second) => 0.0,
+            Outcome::Draw => 0.5,
+        }
+    }
 }
 
 /// A match that can be played on and on. Each pair of games has one random opening
@@ -113,7 +134,7 @@ impl<'a, G: Game> Match<'a, G> {
 
     /// Plays these pairs on all cores.
     fn play_pairs(&mut self, pairs: Range<u64>) {
-        let records: Vec<[Record; 2]> = pairs
+        let games: Vec<[PlayedGame<G::Move>; 2]> = pairs
             .into_par_iter()
             .map_init(
                 || self.contestants.map(|make| make()),
@@ -128,32 +149,28 @@ impl<'a, G: Game> Match<'a, G> {
                 },
             )
             .collect();
-        for pair in &records {
+        for pair in &games {
             self.add_pair(pair);
         }
         self.result.distinct_games = self.fingerprints.len() as u64;
     }
 
-    fn add_pair(&mut self, pair: &[Record; 2]) {
+    fn add_pair(&mut self, pair: &[PlayedGame<G::Move>; 2]) {
         let result = &mut self.result;
         let mut half_points = 0;
-        for (record, own_side) in pair.iter().zip(Side::ALL) {
-            let points = match record.outcome {
+        for (game, own_side) in pair.iter().zip(Side::ALL) {
+            let points = match game.outcome {
                 Outcome::Win(side) if side == own_side => 2,
                 Outcome::Draw => 1,
                 Outcome::Win(_) => 0,
             };
             half_points += points;
-            let ending = result.endings.entry(record.ending.to_string());
+            let ending = result.endings.entry(game.ending.to_string());
             ending.or_default()[2 - points] += 1;
             result.wins_draws_losses[2 - points] += 1;
-            result.first_player_points += match record.outcome {
-                Outcome::Win(Side::First) => 1.0,
-                Outcome::Win(Side::Second) => 0.0,
-                Outcome::Draw => 0.5,
-            };
-            result.plies += record.plies;
-            self.fingerprints.insert(record.fingerprint);
+            result.first_player_points += game.first_player_points();
+            result.plies += game.moves.len() as u64;
+            self.fingerprints.insert(game.fingerprint());
         }
         result.pairs.add(half_points);
     }
@@ -197,8 +214,8 @@ pub fn round_robin<G: Game>(
         .collect()
 }
 
-/// Moves of a random opening after which the game is not over.
-fn random_opening<G: Game>(game: &G, rng: &mut Rng) -> Vec<G::Move> {
+/// Moves of a random opening of 2 to 4 plies after which the game is not over.
+pub fn random_opening<G: Game>(game: &G, rng: &mut Rng) -> Vec<G::Move> {
     loop {
         let plies = rng.random_range(OPENING_PLIES);
         let mut position = game.start();
@@ -220,43 +237,40 @@ fn random_opening<G: Game>(game: &G, rng: &mut Rng) -> Vec<G::Move> {
     }
 }
 
-fn play_game<G: Game>(
+/// Plays one game from the end of an opening on, the first player's agent first.
+pub fn play_game<G: Game>(
     game: &G,
     opening: &[G::Move],
     players: [&mut Box<dyn Agent<G>>; 2],
     rng: &mut Rng,
-) -> Record {
+) -> PlayedGame<G::Move> {
     let [first, second] = players;
     first.new_game();
     second.new_game();
     let mut position = game.start();
-    let mut plies = 0;
-    let mut fingerprint = 0;
-    let mut opening = opening.iter();
+    let mut moves = Vec::new();
     loop {
         if let Some(outcome) = game.outcome(&position) {
-            return Record {
+            let ending = game.ending(&position);
+            return PlayedGame {
+                moves,
                 outcome,
-                ending: game.ending(&position),
-                plies,
-                fingerprint,
+                ending,
             };
         }
-        let mv = match opening.next() {
+        let mv = match opening.get(moves.len()) {
             Some(&mv) => mv,
             None => match game.side_to_move(&position) {
                 Side::First => first.choose(game, &position, rng),
                 Side::Second => second.choose(game, &position, rng),
             },
         };
-        fingerprint = mix(fingerprint ^ hash_move(mv));
         game.play_unchecked(&mut position, mv);
-        plies += 1;
+        moves.push(mv);
     }
 }
 
-fn hash_move<M: std::hash::Hash>(mv: M) -> u64 {
-    use std::hash::{DefaultHasher, Hasher};
+fn hash_move<M: Hash>(mv: M) -> u64 {
     let mut hasher = DefaultHasher::new();
     mv.hash(&mut hasher);
     hasher.finish()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use serde_json::json;
 
-use super::{UsageError, prepare_agent, print};
+use super::{UsageError, prepare_agent, print, progress};
 use crate::agents::{AGENTS, AgentSpec, PreparedAgent};
 use crate::arena::{AgentFactory, Match, MatchResult, round_robin};
 use crate::game::Game;
@@ -48,7 +48,7 @@ pub struct Args {
     quiet: bool,
 }
 
-fn agents_help() -> String {
+pub(super) fn agents_help() -> String {
     let mut text = "Agents:\n".to_string();
     for entry in AGENTS {
         text += &format!("  {:<12}{}\n", entry.form, entry.about);
@@ -86,11 +86,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         test,
         seed: Seed(args.seed),
         json: args.json,
-        progress: if args.quiet {
-            Progress::quiet()
-        } else {
-            Progress::on_stderr()
-        },
+        progress: progress(args.quiet),
     };
     with_game(&args.game, contest).map_err(UsageError::blame_name)?
 }

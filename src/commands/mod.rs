@@ -9,6 +9,7 @@ pub mod compare;
 pub mod devices;
 pub mod export;
 pub mod games;
+pub mod grade;
 pub mod r#match;
 pub mod play;
 pub mod presets;
@@ -16,6 +17,7 @@ pub mod report;
 pub mod search;
 pub mod serve;
 pub mod solve;
+pub mod testset;
 pub mod train;
 pub mod werewolf;
 
@@ -28,9 +30,10 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow};
 use clap::{Parser, Subcommand};
 
-use crate::agents::{AgentSpec, PreparedAgent};
+use crate::agents::{AgentError, AgentSpec, Effort, ModelSource, PreparedAgent};
 use crate::game::Game;
 use crate::games::GameError;
+use crate::lab::Progress;
 use crate::nets::device::Compute;
 
 /// Train, measure and play game agents.
@@ -57,6 +60,10 @@ enum Command {
     Games(games::Args),
     /// Play agents against each other and measure how strong they are.
     Match(r#match::Args),
+    /// Make a set of positions whose exact values are known.
+    Testset(testset::Args),
+    /// Measure agents against exact values: signs, blunders, calibration.
+    Grade(grade::Args),
     /// Play a game against an agent, in the terminal.
     Play(play::Args),
     /// Play in the browser, see what a network sees, and watch training.
@@ -85,6 +92,8 @@ impl Cli {
             Command::Export(args) => export::run(args),
             Command::Games(args) => games::run(args),
             Command::Match(args) => r#match::run(args),
+            Command::Testset(args) => testset::run(args),
+            Command::Grade(args) => grade::run(args),
             Command::Play(args) => play::run(args),
             Command::Serve(args) => serve::run(args),
             Command::Search(args) => search::run(args),
@@ -147,6 +156,25 @@ fn prepare_agent<'a, G: Game>(
     spec.prepare(game, &Compute::cpu())
         .with_context(|| format!("cannot play as {spec}"))
         .map_err(UsageError::wrap)
+}
+
+/// The model that is shipped for a game, for solvers to go by.
+fn shipped_prior<G: Game>(game: &G) -> anyhow::Result<Option<PreparedAgent<'_, G>>> {
+    let shipped = AgentSpec::Model(ModelSource::Shipped, Effort::Plies(1));
+    match shipped.prepare(game, &Compute::cpu()) {
+        Ok(agent) => Ok(Some(agent)),
+        Err(AgentError::NotShipped { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Progress on standard error, unless somebody wants none.
+fn progress(quiet: bool) -> Progress {
+    if quiet {
+        Progress::quiet()
+    } else {
+        Progress::on_stderr()
+    }
 }
 
 /// The person stopped the command, which is no fault. Says how to go on.

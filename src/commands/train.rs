@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::experiments::EXPERIMENTS;
 use crate::lab::files::shell_word;
 use crate::lab::folder::{FolderError, MODEL, REPORT, SUMMARY};
-use crate::lab::{Ending, Options, Progress, RunError, RunFolder, Setup, config};
+use crate::lab::{Ending, Options, RunError, RunFolder, Setup, config};
 use crate::nets::device::DeviceRequest;
 
-use super::{Interrupted, UsageError, print, signals};
+use super::{Interrupted, UsageError, print, progress, signals};
 
 /// Where run folders go that are not given a place.
 const RUNS: &str = "runs";
@@ -85,11 +85,7 @@ pub(super) fn run_experiment(
             .build_global()?;
     }
     let checkpoint_every = Duration::from_secs(args.checkpoint_seconds);
-    let progress = if args.quiet {
-        Progress::quiet()
-    } else {
-        Progress::on_stderr()
-    };
+    let progress = progress(args.quiet);
     let mut folder = open(config, resume, args)?;
     if folder.is_finished() {
         print(format_args!(

@@ -23,13 +23,16 @@ use crate::arena::play_match;
 use crate::game::Game;
 use crate::game::playout::random_positions;
 use crate::games::{GameVisitor, with_game};
+use crate::grade::{Grade, TestSet, grade};
 use crate::lab::folder::{METRICS, MODEL, REPORT, SUMMARY};
 use crate::lab::{Experiment, FinishedRun, Metrics, Preset, Report, Setup, files};
 use crate::nets::device::{Compute, DeviceRequest};
 use crate::nets::model::{Model, Strength};
 use crate::nets::{NetConfig, NetEvaluator, NetKind};
 use crate::random::{Seed, Streams};
-use crate::report::{Page, Rated, RunData, Summary, elo_chart, learning_curves, markdown_table};
+use crate::report::{
+    Page, Rated, RunData, Summary, blunder_chart, cell, elo_chart, learning_curves, markdown_table,
+};
 use crate::search::{Evaluator, Limits};
 use crate::stats::{Elo, PairResults, Pairing, ratings};
 use crate::train::choose::Chosen;
@@ -298,7 +301,7 @@ impl Experiment for CompareNets {
         for (trained, row) in self.trained.iter().zip(&rows) {
             let folder = run.folder.join("entrants").join(&row.name);
             files::create_dirs(&run.folder.join("entrants"))?;
-            files::write_dir_atomically(&folder, |folder| trained.write(folder))?;
+            files::write_dir_atomically(&folder, |folder| trained.write(folder, &row.grade))?;
             runs.push(RunData::load(&folder)?);
         }
         let table = self.table(&rows);
@@ -332,6 +335,8 @@ struct Row {
     elo_one_ply: Elo,
     elo_timed: Elo,
     strength: Vec<Strength>,
+    /// If a test set is shipped for the game.
+    grade: Option<Grade>,
 }
 
 impl CompareNets {
@@ -538,19 +543,24 @@ impl CompareNets {
             .map(|(trained, contestant)| {
                 let card = &trained.model.card;
                 let evaluator = NetEvaluator::new(&trained.model.net, &Compute::cpu());
+                let game = &self.config.training.game;
                 Ok(Row {
                     name: card.training.run.clone(),
                     net: card.net.kind.name(),
                     parameters: trained.model.net.num_params(),
                     games: card.training.games,
                     seconds: card.training.seconds,
-                    evaluations_per_second: with_game(
-                        &self.config.training.game,
-                        Speed(evaluator),
-                    )?,
+                    evaluations_per_second: with_game(game, Speed(evaluator.clone()))?,
                     elo_one_ply: one_ply[contestant],
                     elo_timed: timed[contestant],
                     strength: card.strength.clone(),
+                    grade: with_game(
+                        game,
+                        GradeNet {
+                            name: &card.training.run,
+                            evaluator,
+                        },
+                    )?,
                 })
             });
         rows.collect()
@@ -566,6 +576,8 @@ impl CompareNets {
             "Elo at 1 ply",
             "Elo at equal time",
             "against EasyAI",
+            "signs right",
+            "blunders",
         ];
         let elo = |elo: &Elo| format!("{:.0} ({:.0} to {:.0})", elo.elo, elo.low, elo.high);
         let cells = |row: &Row| {
@@ -579,6 +591,8 @@ impl CompareNets {
                 elo(&row.elo_one_ply),
                 elo(&row.elo_timed),
                 easy.map_or(String::new(), |s| s.score.to_string()),
+                cell(row.grade.as_ref().and_then(|grade| grade.signs)),
+                cell(row.grade.as_ref().and_then(|grade| grade.blunders)),
             ]
         };
         let mut rows: Vec<&Row> = rows.iter().collect();
@@ -596,7 +610,8 @@ impl CompareNets {
         page.text(&format!("{}.", self.title()))
             .table(&table.0, &table.1);
         page.text(&format!(
-            "Elo with 95% intervals, BabyAI = 0; equal time is {} ms for each move.",
+            "Elo with 95% intervals, BabyAI = 0; equal time is {} ms for each move. Signs and \
+             blunders are measured on exactly solved positions, at 1 ply.",
             self.config.playoff.move_milliseconds
         ));
         let elos = |of: fn(&Row) -> Elo| rows.iter().map(of).collect::<Vec<_>>();
@@ -627,9 +642,10 @@ impl CompareNets {
             ("games", "games of self-play"),
             ("seconds", "seconds of training"),
         ] {
-            let curves: Vec<_> = runs.iter().map(|run| run.curve("easy", x)).collect();
+            let curves: Vec<_> = runs.iter().map(|run| run.curve("score_easy", x)).collect();
             page.heading(&format!("Score against EasyAI over {label}"))
                 .chart(&learning_curves(label, "score", &curves));
+            blunder_chart(&mut page, runs, x, label);
         }
         page.html()
     }
@@ -637,14 +653,17 @@ impl CompareNets {
 
 impl Trained {
     /// Writes what a run folder of this entrant alone would hold of its results.
-    fn write(&self, folder: &Path) -> Result<()> {
+    fn write(&self, folder: &Path, grade: &Option<Grade>) -> Result<()> {
         let model = folder.join(MODEL);
         files::create_dirs(&model)?;
         self.model.save(&model)?;
         let line = |line| serde_json::to_string(line).expect("plain data") + "\n";
         let metrics: String = self.log.metrics.iter().map(line).collect();
         files::write_atomically(&folder.join(METRICS), metrics.as_bytes())?;
-        write_json(&folder.join(SUMMARY), &Summary::of(&self.model.card))
+        write_json(
+            &folder.join(SUMMARY),
+            &Summary::of(&self.model.card, grade.clone()),
+        )
     }
 }
 
@@ -690,6 +709,24 @@ impl PlayMatch<'_> {
                 Box::new(SearchAgent::new("net", evaluator, limits))
             }
         }
+    }
+}
+
+/// Grades a network at 1 ply on the shipped test set.
+struct GradeNet<'a> {
+    name: &'a str,
+    evaluator: NetEvaluator,
+}
+
+impl GameVisitor for GradeNet<'_> {
+    type Output = Option<Grade>;
+
+    fn visit<G: Game>(self, game: Arc<G>) -> Option<Grade> {
+        let set = TestSet::shipped(&*game)?;
+        let net = || -> Box<dyn Agent<G>> {
+            Box::new(NetworkAgent::new(self.name, self.evaluator.clone()))
+        };
+        Some(grade(&*game, &set, self.name, &net, true))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::arena::{AgentFactory, play_match};
 use crate::game::playout::random_positions;
 use crate::game::{Game, Value};
 use crate::games::{GameVisitor, with_game};
+use crate::grade::{Grade, TestSet, grade};
 use crate::hash::sha256_hex;
 use crate::lab::checkpoint::{self, Checkpoint, KEEP};
 use crate::lab::folder::{CHECKPOINTS, CONFIG, METRICS, REPORT};
@@ -31,6 +32,7 @@ use crate::nets::{Net, NetConfig, NetEvaluator};
 use crate::random::{Rng, Seed};
 use crate::report::{RunData, Summary, runs_page};
 use crate::search::Evaluator;
+use crate::stats::Proportion;
 use crate::train::choose::{Chosen, Workload, choose};
 use crate::train::learner::{Learner, LearningConfig, load_net};
 use crate::train::replay::Samples;
@@ -66,8 +68,9 @@ pub struct TrainValueConfig {
     pub evaluation: EvaluationConfig,
 }
 
-/// How strength is measured, against BabyAI and EasyAI, in colour-swapped pairs
-/// of games from random openings.
+/// How strength is measured: against BabyAI and EasyAI, in colour-swapped pairs of
+/// games from random openings, and at the same moments against exactly solved
+/// positions, if a test set is shipped for the game.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationConfig {
@@ -443,6 +446,7 @@ impl GameVisitor for Start {
         }
         Ok(Box::new(TypedSession {
             probe: probe_positions(&*game, &mut seed.stream("probe")),
+            test_set: TestSet::shipped(&*game),
             progress: Progress {
                 rules_sha256: rules_sha256(&*game),
                 init_sha256,
@@ -494,6 +498,8 @@ struct TypedSession<G: Game> {
     next: Option<Round>,
     /// Positions on which the spread of values is watched.
     probe: Vec<G::Position>,
+    /// Positions whose exact values are known.
+    test_set: Option<TestSet<G>>,
 }
 
 /// Random positions that are not over, none twice.
@@ -646,6 +652,15 @@ impl<G: Game> TypedSession<G> {
     /// A copy of the network as it is now.
     fn net_on_cpu(&self) -> Net {
         self.learner.net().to_device(&Compute::cpu().device)
+    }
+
+    /// How the network does at 1 ply where the truth is known. Draws no lots, so that
+    /// measuring changes nothing.
+    fn grade(&self, name: &str) -> Option<Grade> {
+        let test_set = self.test_set.as_ref()?;
+        let evaluator = NetEvaluator::new(&self.net_on_cpu(), &Compute::cpu());
+        let own = || -> Box<dyn Agent<G>> { Box::new(NetworkAgent::new("net", evaluator.clone())) };
+        Some(grade(&*self.game, test_set, name, &own, true))
     }
 
     /// Puts what the model was made from beside it: the configuration, and the
@@ -813,10 +828,17 @@ impl<G: Game> Session for TypedSession<G> {
                 metrics.set(names[1], s.score.low);
                 metrics.set(names[2], s.score.high);
             }
+            let grade = self.grade("net");
+            for (names, share) in GRADE_METRICS.iter().zip(shares(&grade)) {
+                metrics.set(names[0], share.score);
+                metrics.set(names[1], share.low);
+                metrics.set(names[2], share.high);
+            }
             metrics.note(format!(
-                "{:>9} games: {}",
+                "{:>9} games: {}{}",
                 self.progress.games,
-                Self::describe_strength(&strength)
+                Self::describe_strength(&strength),
+                describe_grade(&grade)
             ));
             if totals.distinct_share < 0.1 {
                 metrics.note(format!(
@@ -869,12 +891,13 @@ impl<G: Game> Session for TypedSession<G> {
         } = self.progress;
         let run_name = run.folder.file_name().unwrap_or(run.folder.as_os_str());
         let model = self.measured_model(&run_name.to_string_lossy());
+        let grade = self.grade(&run_name.to_string_lossy());
         let strength = &model.card.strength;
         files::write_dir_atomically(&run.model_dir(), |directory| {
             model.save(directory)?;
             self.copy_origin(&run.folder, directory)
         })?;
-        let summary = Summary::of(&model.card);
+        let summary = Summary::of(&model.card, grade.clone());
         let data = RunData::with_summary(&run.folder, Some(summary.clone()))?;
         let page = runs_page(&data.name, std::slice::from_ref(&data));
         files::write_atomically(&run.folder.join(REPORT), page.html().as_bytes())?;
@@ -883,11 +906,12 @@ impl<G: Game> Session for TypedSession<G> {
             text: format!(
                 "{games} games and {positions} positions in {training_seconds:.1} s without \
                  matches: {:.0} games/s, {:.1} million evaluations/s\nstrength at 1 ply: {} \
-                 ({} games each)\n{}",
+                 ({} games each){}\n{}",
                 games as f64 / training_seconds,
                 evaluations as f64 / training_seconds / 1e6,
                 Self::describe_strength(strength),
                 strength[0].games,
+                describe_grade(&grade),
                 self.next_commands(run)
             ),
         })
@@ -899,6 +923,28 @@ const STRENGTH_METRICS: [[&str; 3]; 2] = [
     ["score_baby", "score_baby_low", "score_baby_high"],
     ["score_easy", "score_easy_low", "score_easy_high"],
 ];
+
+/// Names of the metrics of a grade, in the order of [`shares`].
+const GRADE_METRICS: [[&str; 3]; 2] = [
+    ["signs_right", "signs_right_low", "signs_right_high"],
+    ["blunder_rate", "blunder_rate_low", "blunder_rate_high"],
+];
+
+/// Signs and blunders of a grade; all or nothing.
+fn shares(grade: &Option<Grade>) -> Vec<Proportion> {
+    let both = grade
+        .iter()
+        .filter_map(|grade| grade.signs.zip(grade.blunders));
+    both.flat_map(|(signs, blunders)| [signs.share, blunders.share])
+        .collect()
+}
+
+fn describe_grade(grade: &Option<Grade>) -> String {
+    match shares(grade)[..] {
+        [signs, blunders] => format!("; signs right {signs}, blunders {blunders}"),
+        _ => String::new(),
+    }
+}
 
 /// A [`Round`] without its samples, which have a file of their own.
 #[derive(Debug, Serialize, Deserialize)]

@@ -3,12 +3,19 @@
 //! else, so it can be made again at any time.
 
 mod charts;
+mod design;
+mod grades;
 mod page;
 mod runs;
 
-pub use charts::{Curve, CurvePoint, Rated, elo_chart, learning_curves};
+pub use charts::{
+    Curve, CurvePoint, Line, Rated, elo_chart, error_curves, histograms, learning_curves,
+    line_chart, share_chart,
+};
+pub use design::{design_page, design_text};
+pub use grades::grades_text;
 pub use page::Page;
-pub use runs::{RunData, RunDataError, Summary, runs_page, strength_table};
+pub use runs::{RunData, RunDataError, Summary, blunder_chart, cell, runs_page, strength_table};
 
 /// A table in Markdown, its columns as wide as they have to be.
 pub fn markdown_table(header: &[&str], rows: &[Vec<String>]) -> String {

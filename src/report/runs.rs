@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Curve, CurvePoint, Page, learning_curves};
+use super::{Curve, CurvePoint, Line, Page, error_curves, learning_curves, line_chart};
+use crate::grade::{Grade, Share};
 use crate::lab::folder::{METRICS, SUMMARY};
 use crate::nets::model::{ModelCard, Strength};
 
@@ -40,11 +41,15 @@ pub struct Summary {
     pub seconds: f64,
     /// Measured strength.
     pub strength: Vec<Strength>,
+    /// How the network does where the truth is known. Runs from before there were
+    /// grades have none, nor have games without a test set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Grade>,
 }
 
 impl Summary {
-    /// The summary of a training that has ended with this model.
-    pub fn of(card: &ModelCard) -> Summary {
+    /// The summary of a training that has ended with this model, and its grade.
+    pub fn of(card: &ModelCard, grade: Option<Grade>) -> Summary {
         let training = &card.training;
         Summary {
             game: card.game.clone(),
@@ -55,6 +60,7 @@ impl Summary {
             evaluations: training.evaluations,
             seconds: training.seconds,
             strength: card.strength.clone(),
+            grade,
         }
     }
 }
@@ -118,16 +124,16 @@ impl RunData {
         })
     }
 
-    /// Score against an opponent (`baby` or `easy`) over a metric such as `games`
-    /// or `seconds`.
-    pub fn curve(&self, opponent: &str, x: &str) -> Curve {
+    /// A share that was measured now and then (`score_baby`, `score_easy`,
+    /// `blunder_rate`) over a metric such as `games` or `seconds`.
+    pub fn curve(&self, share: &str, x: &str) -> Curve {
         let points = self.metrics.iter().filter_map(|line| {
             let number = |key: &str| line.get(key)?.as_f64();
             Some(CurvePoint {
                 x: number(x)?,
-                score: number(&format!("score_{opponent}"))?,
-                low: number(&format!("score_{opponent}_low"))?,
-                high: number(&format!("score_{opponent}_high"))?,
+                score: number(share)?,
+                low: number(&format!("{share}_low"))?,
+                high: number(&format!("{share}_high"))?,
             })
         });
         Curve {
@@ -151,18 +157,61 @@ pub fn runs_page(title: &str, runs: &[RunData]) -> Page {
     let mut page = Page::new(title);
     let (header, rows) = strength_table(runs);
     page.table(&header, &rows);
-    page.text("Scores are shares of the points at 1 ply, with 95% intervals.");
-    for (opponent, name) in [("easy", "EasyAI"), ("baby", "BabyAI")] {
-        for (x, label) in [
-            ("games", "games of self-play"),
-            ("seconds", "seconds of the run"),
-        ] {
-            let curves: Vec<_> = runs.iter().map(|run| run.curve(opponent, x)).collect();
+    page.text(
+        "Scores are shares of the points at 1 ply, with 95% intervals. Signs and blunders are \
+         measured on exactly solved positions: for how many the network is on the right side, and \
+         how many of its moves at 1 ply throw a win away.",
+    );
+    for (x, label) in [
+        ("games", "games of self-play"),
+        ("seconds", "seconds of the run"),
+    ] {
+        for (opponent, name) in [("easy", "EasyAI"), ("baby", "BabyAI")] {
+            let curves = curves(runs, &format!("score_{opponent}"), x);
             page.heading(&format!("Score against {name} over {label}"))
                 .chart(&learning_curves(label, "score", &curves));
         }
+        blunder_chart(&mut page, runs, x, label);
     }
+    calibration_chart(&mut page, runs);
     page
+}
+
+/// Adds how the finished networks' values hold as probabilities, if that was measured.
+fn calibration_chart(page: &mut Page, runs: &[RunData]) {
+    let lines = runs.iter().filter_map(|run| {
+        let grade = run.summary.as_ref()?.grade.as_ref()?;
+        let bins = grade.calibration.as_ref()?.bins.iter();
+        Some(Line {
+            name: run.name.clone(),
+            points: bins
+                .map(|bin| (bin.forecast, bin.exact.share.score))
+                .collect(),
+        })
+    });
+    let mut lines: Vec<Line> = lines.collect();
+    if lines.is_empty() {
+        return;
+    }
+    lines.push(Line {
+        name: "exactly as forecast".to_string(),
+        points: vec![(0.0, 0.0), (1.0, 1.0)],
+    });
+    page.heading("Forecasts held against exact values")
+        .chart(&line_chart("forecast of a win", "share of wins", &lines));
+}
+
+/// Adds the blunder rate over games or seconds, if it was measured.
+pub fn blunder_chart(page: &mut Page, runs: &[RunData], x: &str, label: &str) {
+    let curves = curves(runs, "blunder_rate", x);
+    if curves.iter().any(|curve| !curve.points.is_empty()) {
+        page.heading(&format!("Wins thrown away over {label}"))
+            .chart(&error_curves(label, "blunder rate", &curves));
+    }
+}
+
+fn curves(runs: &[RunData], share: &str, x: &str) -> Vec<Curve> {
+    runs.iter().map(|run| run.curve(share, x)).collect()
 }
 
 /// Header and rows of a table of runs: what was trained, and how strong it is.
@@ -176,6 +225,8 @@ pub fn strength_table(runs: &[RunData]) -> (Vec<&'static str>, Vec<Vec<String>>)
         "seconds",
         "against BabyAI",
         "against EasyAI",
+        "signs right",
+        "blunders",
     ];
     let row = |run: &RunData| {
         let Some(summary) = &run.summary else {
@@ -196,8 +247,15 @@ pub fn strength_table(runs: &[RunData]) -> (Vec<&'static str>, Vec<Vec<String>>)
             format!("{:.1}", summary.seconds),
             against("baby"),
             against("easy"),
+            cell(summary.grade.as_ref().and_then(|grade| grade.signs)),
+            cell(summary.grade.as_ref().and_then(|grade| grade.blunders)),
         ]
     };
     let rows = runs.iter().map(row).collect();
     (header, rows)
+}
+
+/// A share as a table shows it: nothing if it was not measured.
+pub fn cell(share: Option<Share>) -> String {
+    share.map_or(String::new(), |share| share.to_string())
 }

@@ -121,7 +121,7 @@ impl Default for Options {
     /// The best known for March.
     fn default() -> Options {
         Options {
-            table_mib: 128,
+            table_mib: 64,
             prior_scale: 50.0,
             weak_sum: 6,
             foresight: true,

@@ -98,8 +98,7 @@ impl<'a> SlowBoard<'a> {
         letter != EMPTY && letter.is_ascii_uppercase() == self.first_to_move
     }
 
-    /// Every move the pieces allow, whether or not the game is over, in ascending
-    /// order.
+    /// Every move the pieces allow, whether or not the game is over.
     fn leaps(&self) -> impl Iterator<Item = SlowMove> {
         (0..).zip(self.rows()).flat_map(move |(rank, row)| {
             let files = (0..).zip(row);
@@ -107,44 +106,31 @@ impl<'a> SlowBoard<'a> {
         })
     }
 
-    fn leaps_of(&self, letter: u8, rank: i32, file: i32) -> Vec<SlowMove> {
+    fn leaps_of(&self, letter: u8, rank: i32, file: i32) -> impl Iterator<Item = SlowMove> {
         let forward = if self.first_to_move { 1 } else { -1 };
-        let kinds = &self.rules.kinds;
-        let mut moves = Vec::new();
-        if !self.is_own(letter) {
-            return moves;
-        }
-        for kind in kinds {
-            if kind.letter as u8 != letter.to_ascii_lowercase() {
-                continue;
-            }
-            for leap in &kind.leaps {
-                let to_file = file + forward * i32::from(leap.files);
-                let to_rank = rank + forward * i32::from(leap.ranks);
-                let Some(square) = self.square(to_rank, to_file) else {
-                    continue;
-                };
-                let allowed = match self.letters[square] {
-                    EMPTY => leap.moves,
-                    other => leap.captures && !self.is_own(other),
-                };
-                if allowed {
-                    moves.push(((rank, file), (to_rank, to_file)));
-                }
-            }
-        }
-        moves.sort_unstable();
-        moves
+        let kinds = self.rules.kinds.iter().filter(move |kind| {
+            self.is_own(letter) && kind.letter as u8 == letter.to_ascii_lowercase()
+        });
+        kinds.flat_map(|kind| &kind.leaps).filter_map(move |leap| {
+            let to_file = file + forward * i32::from(leap.files);
+            let to_rank = rank + forward * i32::from(leap.ranks);
+            let allowed = match self.letters[self.square(to_rank, to_file)?] {
+                EMPTY => leap.moves,
+                other => leap.captures && !self.is_own(other),
+            };
+            allowed.then_some(((rank, file), (to_rank, to_file)))
+        })
     }
 
     /// The legal moves, in ascending order of the squares left, then of those entered;
     /// squares go rank by rank.
     pub fn moves(&self) -> Vec<SlowMove> {
         if self.outcome().is_some() {
-            Vec::new()
-        } else {
-            self.leaps().collect()
+            return Vec::new();
         }
+        let mut moves: Vec<SlowMove> = self.leaps().collect();
+        moves.sort_unstable();
+        moves
     }
 
     /// Makes a legal move.

@@ -1,4 +1,7 @@
-//! `tanren games`: which games there are, their rules, and checks of both.
+//! `tanren games`: which games there are, their rules, checks of both, and reports on
+//! their design.
+
+mod report;
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -15,7 +18,7 @@ use crate::games::leaper::{Kind, Leaper, Rules, Stuck, slow};
 use crate::games::{self, AnyGame, BoardGame, GAMES, GameVisitor};
 use crate::random::Seed;
 
-use super::UsageError;
+use super::{UsageError, position_or_start};
 
 /// Depth to which `check` compares perft with the slow twin.
 const CHECK_DEPTH: usize = 3;
@@ -74,6 +77,8 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// Report on the design of a game: who wins, how, and after how long.
+    Report(report::Args),
 }
 
 /// Runs `tanren games`; results go to stdout.
@@ -107,6 +112,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             .map_err(UsageError::blame_name)??;
             print_perft(&counts, json, out)
         }
+        Action::Report(args) => report::run(args, out),
     }
 }
 
@@ -417,7 +423,7 @@ impl GameVisitor for Perft {
     type Output = anyhow::Result<Vec<u64>>;
 
     fn visit<G: Game>(self, game: Arc<G>) -> anyhow::Result<Vec<u64>> {
-        let position = super::position_or_start(&*game, self.position.as_deref())?;
+        let position = position_or_start(&*game, self.position.as_deref())?;
         Ok(perft::perft(&*game, &position, self.depth))
     }
 }
