@@ -288,7 +288,7 @@ fn small_positions_of_march_on_6x6() {
 
 // --- What is foreseen ---
 
-/// All positions of March on 6x6 with at most four pieces, from the side of the mover,
+/// All positions of March on 6x6 with at most five pieces, from the side of the mover,
 /// who moves up. A program of its own that knows nothing of the crate.
 struct SmallTable {
     /// By [`Small::index`]: 0 not looked at, 1 lost, 2 won.
@@ -296,48 +296,51 @@ struct SmallTable {
 }
 
 /// Squares are 6 * rank + file. The second king is the opponent's. A pawn is twice its
-/// square, plus 1 for the opponent's, plus 1; 0 is no pawn.
+/// square, plus 1 for the opponent's, plus 1; 0 is no pawn. Pawns are in falling order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Small {
     kings: [usize; 2],
-    pawns: [usize; 2],
+    pawns: [usize; 3],
 }
 
 impl Small {
     const PAWNS: usize = 73;
-    const COUNT: usize = 36 * 36 * Small::PAWNS * Small::PAWNS;
+    /// Ways to choose three pawns: multisets.
+    const TRIPLES: usize = Small::PAWNS * (Small::PAWNS + 1) * (Small::PAWNS + 2) / 6;
+    const COUNT: usize = 36 * 36 * Small::TRIPLES;
 
     fn index(&self) -> usize {
         let [own, enemy] = self.kings;
-        let [low, high] = if self.pawns[0] <= self.pawns[1] {
-            self.pawns
-        } else {
-            [self.pawns[1], self.pawns[0]]
-        };
-        ((own * 36 + enemy) * Small::PAWNS + low) * Small::PAWNS + high
+        let [high, middle, low] = self.pawns;
+        let triple = high * (high + 1) * (high + 2) / 6 + middle * (middle + 1) / 2 + low;
+        (own * 36 + enemy) * Small::TRIPLES + triple
     }
 
-    fn at(index: usize) -> Small {
-        let (rest, high) = (index / Small::PAWNS, index % Small::PAWNS);
-        let (kings, low) = (rest / Small::PAWNS, rest % Small::PAWNS);
-        Small {
-            kings: [kings / 36, kings % 36],
-            pawns: [low, high],
-        }
+    /// Every one of them in which the pieces stand apart, and the mover's king has not
+    /// won before.
+    fn all() -> impl Iterator<Item = Small> {
+        let pawns = (0..Small::PAWNS).flat_map(|high| {
+            (0..=high).flat_map(move |middle| (0..=middle).map(move |low| [high, middle, low]))
+        });
+        pawns
+            .flat_map(|pawns| {
+                let kings = (0..30).flat_map(|own| (0..36).map(move |enemy| [own, enemy]));
+                kings.map(move |kings| Small { kings, pawns })
+            })
+            .filter(Small::stands_apart)
     }
 
-    /// Whether the pieces stand apart, and the mover's king has not won before.
-    fn is_position(&self) -> bool {
-        let pawns = self
-            .pawns
-            .iter()
-            .filter(|&&pawn| pawn > 0)
-            .map(|pawn| (pawn - 1) / 2);
-        let mut squares: Vec<usize> = self.kings.into_iter().chain(pawns).collect();
-        squares.sort();
-        squares.windows(2).all(|pair| pair[0] < pair[1])
-            && self.pawns[0] <= self.pawns[1]
-            && self.kings[0] < 30
+    fn stands_apart(&self) -> bool {
+        let pawns = self.pawns.iter().filter(|&&pawn| pawn > 0);
+        let mut taken = 0u64;
+        self.kings
+            .into_iter()
+            .chain(pawns.map(|&pawn| (pawn - 1) / 2))
+            .all(|square| {
+                let is_free = taken & 1 << square == 0;
+                taken |= 1 << square;
+                is_free
+            })
     }
 
     fn own(&self, square: usize) -> bool {
@@ -350,9 +353,11 @@ impl Small {
             0 => 0,
             _ => (2 * (35 - (pawn - 1) / 2) + (1 - (pawn - 1) % 2)) + 1,
         };
+        let mut pawns = self.pawns.map(turn);
+        pawns.sort_unstable_by(|a, b| b.cmp(a));
         Small {
             kings: [35 - self.kings[1], 35 - self.kings[0]],
-            pawns: self.pawns.map(turn),
+            pawns,
         }
     }
 
@@ -380,11 +385,8 @@ impl SmallTable {
         let mut table = SmallTable {
             values: vec![0; Small::COUNT],
         };
-        for index in 0..Small::COUNT {
-            let position = Small::at(index);
-            if position.is_position() {
-                table.mover_wins(&position);
-            }
+        for position in Small::all() {
+            table.mover_wins(&position);
         }
         table
     }
@@ -403,7 +405,7 @@ impl SmallTable {
             return false;
         }
         let own_pawn = |pawn: &usize| *pawn % 2 == 1;
-        for piece in 0..3 {
+        for piece in 0..=position.pawns.len() {
             let from = match piece {
                 0 => position.kings[0],
                 _ if own_pawn(&position.pawns[piece - 1]) => (position.pawns[piece - 1] - 1) / 2,
@@ -442,11 +444,8 @@ fn what_is_foreseen_is_true_and_stays_in_sight() {
     let mut table = SmallTable::new();
     let mut solver = blitz_solver(&game);
     let (mut open, mut foreseen) = (0, [0; 2]);
-    for index in 0..Small::COUNT {
-        let small = Small::at(index);
-        if !small.is_position() {
-            continue;
-        }
+    // Samples: reading positions takes longer than solving them all.
+    for (number, small) in Small::all().enumerate().step_by(29) {
         let position = game.parse_position(&small.text()).unwrap();
         let winner = match table.mover_wins(&small) {
             true => Side::First,
@@ -457,7 +456,7 @@ fn what_is_foreseen_is_true_and_stays_in_sight() {
             continue;
         }
         open += 1;
-        if index % 97 == 0 {
+        if number % 101 == 0 {
             let value = solver.solve(&position, &Limits::default()).value;
             let expected = Exact::of(Outcome::Win(winner), Side::First);
             assert_eq!(value, Some(expected), "{}", small.text());
@@ -468,7 +467,7 @@ fn what_is_foreseen_is_true_and_stays_in_sight() {
         foreseen[seen.index()] += 1;
         assert_eq!(seen, winner, "{}", small.text());
         // The sides are alike.
-        if index % 11 == 0 {
+        if number % 11 == 0 {
             let flipped = game.flipped(&position).unwrap();
             assert_eq!(
                 game.foresee(&flipped),
@@ -489,7 +488,7 @@ fn what_is_foreseen_is_true_and_stays_in_sight() {
         assert!(stays, "{}", small.text());
     }
     println!("{foreseen:?} of {open} are foreseen");
-    assert!(open > 2_000_000 && 2 * (foreseen[0] + foreseen[1]) > open);
+    assert!(open > 1_500_000 && 2 * (foreseen[0] + foreseen[1]) > open);
 }
 
 /// The race is proved for March alone, and the rest must hold everywhere.
