@@ -13,14 +13,15 @@ use anyhow::{Context, anyhow};
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use super::{Interrupted, UsageError, position_or_start, print, print_error, signals};
-use crate::agents::{AgentSpec, Effort, ModelSource};
+use super::{
+    Interrupted, UsageError, position_or_start, print, print_error, shipped_prior, signals,
+};
+use crate::agents::AgentSpec;
 use crate::game::{Game, Side};
 use crate::games::leaper::Leaper;
 use crate::games::{AnyGame, GameVisitor, load};
 use crate::lab::files::{shell_word, write_atomically};
 use crate::nets::device::Compute;
-use crate::nets::shipped::ShippedModel;
 use crate::search::Evaluator;
 use crate::solve::{Certificate, Exact, Limits, Options, Solver, certify, verify};
 
@@ -403,15 +404,16 @@ fn show_progress(expanded: &AtomicU64, is_done: &mpsc::Receiver<()>) {
 
 /// What says what to look at first.
 fn prior<G: Game>(game: &G, with: Option<&str>) -> anyhow::Result<Option<Box<dyn Evaluator<G>>>> {
-    let spec = match with {
-        Some("none") => return Ok(None),
-        Some(text) => text.parse().map_err(UsageError::wrap)?,
-        None if ShippedModel::of_game(game.name()).is_none() => return Ok(None),
-        None => AgentSpec::Model(ModelSource::Shipped, Effort::Plies(1)),
+    let prepared = match with {
+        Some("none") => Ok(None),
+        Some(text) => {
+            let spec: AgentSpec = text.parse().map_err(UsageError::wrap)?;
+            spec.prepare(game, &Compute::cpu())
+                .with_context(|| format!("cannot judge by {spec}"))
+                .map(Some)
+        }
+        None => shipped_prior(game).context("cannot judge by the shipped model"),
     };
-    let prepared = spec
-        .prepare(game, &Compute::cpu())
-        .with_context(|| format!("cannot judge by {spec}"))
-        .map_err(UsageError::wrap)?;
-    Ok(Some(prepared.evaluator()))
+    let prepared = prepared.map_err(UsageError::wrap)?;
+    Ok(prepared.map(|agent| agent.evaluator()))
 }
