@@ -13,13 +13,17 @@ pub mod shipped;
 pub mod sparse;
 pub mod stack;
 
+mod block;
 mod conv;
 mod mlp;
+mod parameters;
 mod residual;
+mod trainer;
 
 pub use conv::{Conv, ConvConfig};
 pub use mlp::{Mlp, MlpConfig};
 pub use residual::{Residual, ResidualConfig};
+pub use trainer::Trainer;
 
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -182,15 +186,6 @@ impl Net {
             Net::Mlp(net) => net.to_string(),
             Net::Conv(net) => net.to_string(),
             Net::Residual(net) => net.to_string(),
-        }
-    }
-
-    /// A convolutional network's layers; none of an MLP.
-    fn parts(&self) -> Option<stack::Parts<'_>> {
-        match self {
-            Net::Mlp(_) => None,
-            Net::Conv(net) => Some(net.parts()),
-            Net::Residual(net) => Some(net.parts()),
         }
     }
 }
@@ -367,21 +362,21 @@ pub enum NetEvaluator {
     Sparse(sparse::SparseMlp),
     /// Convolutions on the CPU: the children of a position at a time.
     Stack(stack::StackEvaluator),
-    /// Everything else: large batches through burn.
+    /// On a GPU: large batches through burn.
     Batch(BatchEvaluator),
 }
 
 impl NetEvaluator {
     /// Copies the weights of an inference network that lives on `compute`.
     pub fn new(net: &Net, compute: &device::Compute) -> NetEvaluator {
-        match (net, net.parts()) {
-            (Net::Mlp(mlp), _) if compute.is_cpu => {
-                NetEvaluator::Sparse(sparse::SparseMlp::new(mlp))
-            }
-            (_, Some(parts)) if compute.is_cpu => {
-                NetEvaluator::Stack(stack::StackEvaluator::new(&parts))
-            }
-            _ => NetEvaluator::Batch(BatchEvaluator::new(net.clone(), compute.device.clone())),
+        if !compute.is_cpu {
+            let batch = BatchEvaluator::new(net.clone(), compute.device.clone());
+            return NetEvaluator::Batch(batch);
+        }
+        match net {
+            Net::Mlp(mlp) => NetEvaluator::Sparse(sparse::SparseMlp::new(mlp)),
+            Net::Conv(net) => NetEvaluator::Stack(stack::StackEvaluator::new(&net.parts())),
+            Net::Residual(net) => NetEvaluator::Stack(stack::StackEvaluator::new(&net.parts())),
         }
     }
 

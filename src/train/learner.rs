@@ -13,8 +13,7 @@ use super::replay::{Pick, Replay, ReplayConfig, Samples};
 use crate::game::{Game, PlaneShape};
 use crate::nets::device::{Compute, Line};
 use crate::nets::model::{WeightsError, weights_from_bytes};
-use crate::nets::stack::Trainer;
-use crate::nets::{Net, NetConfig, NetEvaluator, ValueNet};
+use crate::nets::{Net, NetConfig, NetEvaluator, Trainer, ValueNet};
 use crate::random::{Rng, RngExt, Seed, Streams};
 
 /// How weights follow gradients.
@@ -58,7 +57,7 @@ impl LearningConfig {
 /// A network in training, with all that its training has to remember.
 pub struct Learner {
     net: Net,
-    /// For convolutions on the CPU, in place of burn's backpropagation.
+    /// On the CPU, in place of burn's backpropagation.
     trainer: Option<Trainer>,
     optimizer: ModuleOptimizer,
     replay: Replay,
@@ -99,7 +98,7 @@ impl Learner {
     pub fn with_net(net: Net, learning: &LearningConfig, compute: Compute, seed: Seed) -> Learner {
         let autodiff = compute.device.clone().autodiff();
         Learner {
-            trainer: compute.is_cpu.then(|| Trainer::new(&net)).flatten(),
+            trainer: compute.is_cpu.then(|| Trainer::new(&net)),
             net,
             optimizer: match learning.optimizer {
                 Optimizer::Adam => AdamConfig::new().with_epsilon(1e-8).init(),

@@ -13,7 +13,7 @@ use pulp::Arch;
 use super::products::Row;
 use super::{Board, POSITIONS, Parts, Signals, Stack, plane_and_square};
 use crate::game::{Feature, FeatureChanges, Game, Value, children};
-use crate::nets::sparse::sigmoid;
+use crate::nets::block::sigmoid;
 use crate::nets::value_of;
 use crate::search::Evaluator;
 

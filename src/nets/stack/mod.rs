@@ -16,7 +16,7 @@ mod products;
 mod trainer;
 
 pub use evaluator::StackEvaluator;
-pub use trainer::Trainer;
+pub use trainer::StackTrainer;
 
 use std::iter::zip;
 use std::ops::Range;
@@ -28,8 +28,10 @@ use burn::nn::conv::Conv2d;
 use burn::tensor::Tensor;
 use pulp::{Arch, Simd, WithSimd};
 
+use super::block::{Block, LANES, add, blocks_for};
+use super::parameters::{bias, numbers};
 use crate::game::{Feature, PlaneShape};
-use products::{Block, Finish, LANES, Matrix, Product, Row, add, blocks_for};
+use products::{Finish, Matrix, Product, Row};
 
 /// Positions that go through the layers together: few enough for the caches, and
 /// whole tiles of rows for the dense layers.
@@ -439,14 +441,8 @@ impl Layer {
     }
 }
 
-fn bias(bias: &Option<Param<Tensor<1>>>) -> &Param<Tensor<1>> {
-    bias.as_ref().expect("layers are made with a bias")
-}
-
 fn fill<const D: usize>(parameter: &Param<Tensor<D>>, spans: &[Span], blocks: &mut [Block]) {
-    let data = parameter.val().into_data();
-    let numbers = data.as_slice::<f32>().expect("networks compute in f32");
-    gather(numbers, spans, blocks);
+    gather(&numbers(parameter), spans, blocks);
 }
 
 /// The kernel of the first layer: one position.

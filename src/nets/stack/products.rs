@@ -20,25 +20,10 @@
 
 use pulp::{Simd, WithSimd};
 
-/// Numbers in a block: one register of the widest instruction set in use.
-pub const LANES: usize = 16;
-
-/// Some channels of a square, or some units of a layer.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(C, align(64))]
-pub struct Block(pub [f32; LANES]);
-
-impl Block {
-    pub const ZERO: Block = Block([0.0; LANES]);
-}
+use crate::nets::block::{Block, LANES};
 
 /// Weights between a block of inputs and a block of outputs: `[input][output]`.
 pub type Tile = [Block; LANES];
-
-/// How many blocks hold `numbers`.
-pub fn blocks_for(numbers: usize) -> usize {
-    numbers.div_ceil(LANES)
-}
 
 /// The weights of a layer, with where its inputs and outputs lie.
 #[derive(Debug, Clone)]
@@ -419,20 +404,10 @@ fn store<S: Simd, const REGISTERS: usize>(block: &mut Block, registers: &[S::f32
     lanes.copy_from_slice(registers);
 }
 
-/// Adds a block to another, lane by lane.
-#[inline(always)]
-pub fn add(sum: &mut Block, block: &Block) {
-    // A copy, or the compiler fears that the two overlap.
-    let mut total = *sum;
-    for lane in 0..LANES {
-        total.0[lane] += block.0[lane];
-    }
-    *sum = total;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nets::block::add;
     use crate::random::{Rng, RngExt, Seed, normal};
     use pulp::{Arch, Scalar};
 

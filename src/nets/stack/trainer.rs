@@ -1,8 +1,4 @@
 //! Gradients of a [`Stack`], by backpropagation.
-//!
-//! A batch is cut into [`SHARES`] shares, whatever the number of threads, and their
-//! gradients are added in order: the result is the same to the last bit on one
-//! thread or many.
 
 use std::iter::zip;
 use std::ops::Range;
@@ -11,24 +7,23 @@ use std::sync::Arc;
 use burn::module::Param;
 use burn::nn::conv::Conv2d;
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::products::{Block, Finish, Gradient, LANES, Matrix, Product, Row, add, transposed};
+use super::products::{Finish, Gradient, Matrix, Product, Row, transposed};
 use super::{
-    Entrance, Layer, NEIGHBOURS, POSITIONS, Parts, Signals, Span, Stack, bias, plane_and_square,
+    Entrance, Layer, NEIGHBOURS, POSITIONS, Parts, Signals, Span, Stack, plane_and_square,
 };
 use crate::game::Feature;
-use crate::nets::sparse::sigmoid;
-use crate::nets::{Features, Net};
-
-/// Shares of a batch: no more threads than this can be of use.
-const SHARES: usize = 8;
+use crate::nets::Features;
+use crate::nets::block::{Block, LANES, add, sigmoid};
+use crate::nets::parameters::{HandOver, bias};
+use crate::nets::trainer::{SHARES, share};
 
 /// Computes gradients of a convolutional network on the CPU; equal to burn's
 /// within rounding.
-pub struct Trainer {
+pub struct StackTrainer {
     arch: Arch,
     stack: Stack,
     /// The layers of the stack, from outputs to inputs.
@@ -54,37 +49,33 @@ struct Share {
     loss: f32,
 }
 
-impl Trainer {
-    /// A trainer for networks of this size; none if they are not convolutional.
-    pub fn new(net: &Net) -> Option<Trainer> {
-        let stack = Stack::new(&net.parts()?);
-        Some(Trainer {
+impl StackTrainer {
+    /// A trainer for networks of this size.
+    pub(in crate::nets) fn new(parts: &Parts) -> StackTrainer {
+        let stack = Stack::new(parts);
+        StackTrainer {
             arch: Arch::new(),
             backward: stack.layers.iter().map(Backward::new).collect(),
             shares: (0..SHARES).map(|_| Share::new(&stack)).collect(),
             stack,
-        })
+        }
     }
 
-    /// The mean squared error of `net`, `[1]`, and its gradients; all on `device`.
-    ///
-    /// # Panics
-    /// If `net` is not of the size that the trainer was made for.
-    pub fn gradients(
+    /// See [`Trainer::gradients`](crate::nets::Trainer::gradients).
+    pub(in crate::nets) fn gradients(
         &mut self,
-        net: &Net,
+        parts: &Parts,
         features: &Features,
         targets: &[f32],
         device: &Device,
     ) -> (Tensor<1>, GradientsParams) {
-        let parts = net.parts().expect("the network is convolutional");
-        let Trainer {
+        let StackTrainer {
             arch,
             stack,
             backward,
             shares,
         } = self;
-        stack.load(&parts);
+        stack.load(parts);
         for (backward, layer) in zip(&mut *backward, &stack.layers) {
             backward.load(layer);
         }
@@ -92,15 +83,15 @@ impl Trainer {
         shares
             .par_iter_mut()
             .enumerate()
-            .for_each(|(number, share)| {
-                let positions = number * count / SHARES..(number + 1) * count / SHARES;
-                share.run(*arch, stack, backward, features, targets, positions);
+            .for_each(|(number, memory)| {
+                let positions = share(number, SHARES, count);
+                memory.run(*arch, stack, backward, features, targets, positions);
             });
         let loss: f32 = shares.iter().map(|share| share.loss).sum();
         let loss = Tensor::from_data([loss / count as f32], device);
         let (sum, rest) = shares.split_first_mut().expect("there are shares");
         rest.iter().for_each(|share| sum.add(share));
-        (loss, hand_out(stack, sum, &parts, device))
+        (loss, hand_over(stack, sum, parts, device))
     }
 }
 
@@ -299,18 +290,15 @@ impl WithSimd for EnterGradient<'_> {
 }
 
 /// Takes the gradients of a batch to burn's optimisers.
-fn hand_out(stack: &Stack, sum: &Share, parts: &Parts, device: &Device) -> GradientsParams {
-    let mut gradients = Registered {
-        device,
-        gradients: GradientsParams::new(),
-    };
+fn hand_over(stack: &Stack, sum: &Share, parts: &Parts, device: &Device) -> GradientsParams {
+    let mut gradients = HandOver::new(device);
     let first = parts.convolutions[0].layer;
     let Entrance {
         weights,
         bias: sums,
     } = &sum.entrance;
-    gradients.add(&first.weight, &stack.entrance_spans, weights);
-    gradients.add(bias(&first.bias), &stack.entrance_bias_spans, sums);
+    gradients.add_spans(&first.weight, &stack.entrance_spans, weights);
+    gradients.add_spans(bias(&first.bias), &stack.entrance_bias_spans, sums);
     let mut layers = zip(&stack.layers, &sum.layers);
     for (convolution, layer) in zip(&parts.convolutions[1..], &mut layers) {
         let Conv2d { weight, bias, .. } = convolution.layer;
@@ -322,36 +310,29 @@ fn hand_out(stack: &Stack, sum: &Share, parts: &Parts, device: &Device) -> Gradi
     gradients.gradients
 }
 
-struct Registered<'a> {
-    device: &'a Device,
-    gradients: GradientsParams,
-}
-
-impl Registered<'_> {
+impl HandOver<'_> {
     fn add_layer<const D: usize>(
         &mut self,
         (layer, sum): (&Layer, &Matrix),
         weight: &Param<Tensor<D>>,
         bias_of_layer: &Option<Param<Tensor<1>>>,
     ) {
-        self.add(weight, &layer.spans, sum.tiles.as_flattened());
-        self.add(bias(bias_of_layer), &layer.bias_spans, &sum.bias);
+        self.add_spans(weight, &layer.spans, sum.tiles.as_flattened());
+        self.add_spans(bias(bias_of_layer), &layer.bias_spans, &sum.bias);
     }
 
-    fn add<const D: usize>(
+    fn add_spans<const D: usize>(
         &mut self,
         parameter: &Param<Tensor<D>>,
         spans: &[Span],
         blocks: &[Block],
     ) {
-        let shape = parameter.dims();
-        let mut numbers = vec![0.0; shape.iter().product()];
+        let mut numbers = vec![0.0; parameter.dims().iter().product()];
         for span in spans {
             let lanes = &blocks[span.block].0[..span.count];
             let numbers = numbers[span.first..].iter_mut().step_by(span.step);
             zip(numbers, lanes).for_each(|(number, &lane)| *number = lane);
         }
-        let gradient = Tensor::<D>::from_data(TensorData::new(numbers, shape), self.device);
-        self.gradients.register(parameter.id, gradient);
+        self.add(parameter, numbers);
     }
 }

@@ -1,0 +1,217 @@
+//! Gradients of an [`Mlp`], by backpropagation.
+
+use std::iter::zip;
+use std::ops::Range;
+
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor};
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::Weights;
+use crate::nets::block::{Block, LANES, add, sigmoid};
+use crate::nets::parameters::{HandOver, bias};
+use crate::nets::trainer::{SHARES, share};
+use crate::nets::{Features, Mlp};
+
+/// Positions that are worth a share of their own: fewer are done sooner than their
+/// gradients are added up.
+const SHARE_POSITIONS: usize = 256;
+
+/// Computes gradients of an MLP on the CPU; equal to burn's within rounding.
+pub struct SparseTrainer {
+    arch: Arch,
+    weights: Weights,
+    shares: Vec<Share>,
+}
+
+/// Memory of a share, and what it found.
+struct Share {
+    gradient: Weights,
+    /// Outputs of the hidden layer for [`LANES`] positions: `[position][block]`.
+    hidden: Vec<Block>,
+    /// Derivatives of the loss by a position's sums of the hidden layer.
+    errors: Vec<Block>,
+    /// Sum of squared errors.
+    loss: f32,
+}
+
+impl SparseTrainer {
+    /// A trainer for networks of this size.
+    pub(in crate::nets) fn new(mlp: &Mlp) -> SparseTrainer {
+        let weights = Weights::zeros(mlp);
+        SparseTrainer {
+            arch: Arch::new(),
+            shares: (0..SHARES).map(|_| Share::new(&weights)).collect(),
+            weights,
+        }
+    }
+
+    /// See [`Trainer::gradients`](crate::nets::Trainer::gradients).
+    pub(in crate::nets) fn gradients(
+        &mut self,
+        mlp: &Mlp,
+        features: &Features,
+        targets: &[f32],
+        device: &Device,
+    ) -> (Tensor<1>, GradientsParams) {
+        self.weights.load(mlp);
+        let (arch, weights) = (self.arch, &self.weights);
+        let count = targets.len();
+        let shares = (count / SHARE_POSITIONS).clamp(1, SHARES);
+        let run = |(number, memory): (usize, &mut Share)| {
+            arch.dispatch(Backpropagate {
+                weights,
+                features,
+                targets,
+                positions: share(number, shares, count),
+                share: memory,
+            });
+        };
+        let used = &mut self.shares[..shares];
+        if let [only] = used {
+            run((0, only));
+        } else {
+            used.par_iter_mut().enumerate().for_each(run);
+        }
+        let (sum, rest) = used.split_first_mut().expect("there are shares");
+        rest.iter().for_each(|share| sum.add(share));
+        let loss = Tensor::from_data([sum.loss / count as f32], device);
+        (loss, sum.gradient.hand_over(mlp, device))
+    }
+}
+
+impl Share {
+    fn new(weights: &Weights) -> Share {
+        Share {
+            gradient: weights.clone(),
+            hidden: vec![Block::ZERO; LANES * weights.blocks()],
+            errors: vec![Block::ZERO; weights.blocks()],
+            loss: 0.0,
+        }
+    }
+
+    /// Adds what another share found.
+    fn add(&mut self, other: &Share) {
+        let Weights {
+            rows,
+            hidden_bias,
+            output,
+            output_bias,
+        } = &mut self.gradient;
+        for (sums, blocks) in [
+            (rows, &other.gradient.rows),
+            (hidden_bias, &other.gradient.hidden_bias),
+            (output, &other.gradient.output),
+        ] {
+            zip(sums, blocks).for_each(|(sum, block)| add(sum, block));
+        }
+        *output_bias += other.gradient.output_bias;
+        self.loss += other.loss;
+    }
+}
+
+impl Weights {
+    /// Takes a gradient to burn's optimisers.
+    fn hand_over(&self, mlp: &Mlp, device: &Device) -> GradientsParams {
+        let [inputs, hidden] = mlp.hidden.weight.dims();
+        let mut rows = Vec::with_capacity(inputs * hidden);
+        for row in self.rows.chunks_exact(self.blocks()) {
+            rows.extend(unpadded(row, hidden));
+        }
+        let mut gradients = HandOver::new(device);
+        gradients.add(&mlp.hidden.weight, rows);
+        gradients.add(
+            bias(&mlp.hidden.bias),
+            unpadded(&self.hidden_bias, hidden).collect(),
+        );
+        gradients.add(&mlp.output.weight, unpadded(&self.output, hidden).collect());
+        gradients.add(bias(&mlp.output.bias), vec![self.output_bias]);
+        gradients.gradients
+    }
+}
+
+/// The numbers of a row of blocks.
+fn unpadded(row: &[Block], length: usize) -> impl Iterator<Item = f32> + '_ {
+    row.iter().flat_map(|block| block.0).take(length)
+}
+
+/// The kernel: goes through some positions of a batch, forward and back.
+struct Backpropagate<'a> {
+    weights: &'a Weights,
+    features: &'a Features,
+    targets: &'a [f32],
+    positions: Range<usize>,
+    share: &'a mut Share,
+}
+
+impl WithSimd for Backpropagate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Backpropagate {
+            weights,
+            features,
+            targets,
+            positions,
+            share,
+        } = self;
+        let Share {
+            gradient,
+            hidden,
+            errors,
+            loss,
+        } = share;
+        let blocks = weights.blocks();
+        gradient.rows.fill(Block::ZERO);
+        gradient.hidden_bias.fill(Block::ZERO);
+        gradient.output.fill(Block::ZERO);
+        let mut losses = Block::ZERO;
+        let mut output_bias = Block::ZERO;
+        for first in positions.clone().step_by(LANES) {
+            let chunk = first..positions.end.min(first + LANES);
+            let mut logits = Block::ZERO;
+            let mut aims = Block::ZERO;
+            for (place, position) in chunk.clone().enumerate() {
+                let hidden = &mut hidden[place * blocks..][..blocks];
+                weights.sums(features.get(position), hidden);
+                logits.0[place] = weights.logit(hidden);
+                aims.0[place] = targets[position];
+            }
+            // The loss is the mean of (2 s - 1 - aim)^2, s the sigmoid of the logit.
+            let mut differences = Block::ZERO;
+            let mut slopes = Block::ZERO;
+            for lane in 0..LANES {
+                let s = sigmoid(logits.0[lane]);
+                differences.0[lane] = 2.0 * s - 1.0 - aims.0[lane];
+                slopes.0[lane] = 4.0 * s * (1.0 - s) / targets.len() as f32;
+            }
+            for (place, position) in chunk.enumerate() {
+                let difference = differences.0[place];
+                let error = difference * slopes.0[place];
+                losses.0[place] += difference * difference;
+                output_bias.0[place] += error;
+                let hidden = &hidden[place * blocks..][..blocks];
+                for block in 0..blocks {
+                    let (hidden, output) = (hidden[block], weights.output[block]);
+                    let sums = &mut gradient.output[block];
+                    let mut total = *sums;
+                    for lane in 0..LANES {
+                        let h = hidden.0[lane];
+                        total.0[lane] += error * h;
+                        errors[block].0[lane] = error * output.0[lane] * h * (1.0 - h);
+                    }
+                    *sums = total;
+                }
+                for &feature in features.get(position) {
+                    zip(gradient.row_mut(feature), &*errors)
+                        .for_each(|(sum, error)| add(sum, error));
+                }
+                zip(&mut gradient.hidden_bias, &*errors).for_each(|(sum, error)| add(sum, error));
+            }
+        }
+        gradient.output_bias = output_bias.total();
+        *loss = losses.total();
+    }
+}
