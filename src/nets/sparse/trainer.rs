@@ -117,23 +117,27 @@ impl Weights {
         let [inputs, hidden] = mlp.hidden.weight.dims();
         let mut rows = Vec::with_capacity(inputs * hidden);
         for row in self.rows.chunks_exact(self.blocks()) {
-            rows.extend(unpadded(row, hidden));
+            unpad(row, hidden, &mut rows);
         }
+        let unpadded = |row: &[Block]| {
+            let mut numbers = Vec::with_capacity(hidden);
+            unpad(row, hidden, &mut numbers);
+            numbers
+        };
         let mut gradients = HandOver::new(device);
         gradients.add(&mlp.hidden.weight, rows);
-        gradients.add(
-            bias(&mlp.hidden.bias),
-            unpadded(&self.hidden_bias, hidden).collect(),
-        );
-        gradients.add(&mlp.output.weight, unpadded(&self.output, hidden).collect());
+        gradients.add(bias(&mlp.hidden.bias), unpadded(&self.hidden_bias));
+        gradients.add(&mlp.output.weight, unpadded(&self.output));
         gradients.add(bias(&mlp.output.bias), vec![self.output_bias]);
         gradients.gradients
     }
 }
 
-/// The numbers of a row of blocks.
-fn unpadded(row: &[Block], length: usize) -> impl Iterator<Item = f32> + '_ {
-    row.iter().flat_map(|block| block.0).take(length)
+/// Appends the first `length` numbers of a row of blocks.
+fn unpad(row: &[Block], length: usize, numbers: &mut Vec<f32>) {
+    for (number, block) in row.iter().enumerate() {
+        numbers.extend_from_slice(&block.0[..LANES.min(length - number * LANES)]);
+    }
 }
 
 /// The kernel: goes through some positions of a batch, forward and back.
