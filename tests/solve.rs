@@ -802,7 +802,7 @@ fn positions_are_solved_on_the_command_line() {
         0,
     );
     assert!(
-        stdout.contains("value     unknown: a limit was reached"),
+        stdout.contains("value     unknown: the search was not finished"),
         "{stdout}"
     );
 

@@ -333,7 +333,7 @@ impl<M: Copy> Report<M> {
                 )
             }
             (Some(value), None) => writeln!(text, "value     {value} for {who}"),
-            (None, _) => writeln!(text, "value     unknown: a limit was reached"),
+            (None, _) => writeln!(text, "value     unknown: the search was not finished"),
         };
         if !self.line.is_empty() {
             let line = self.line.iter().map(|&mv| game.format_move(mv));

@@ -97,8 +97,16 @@ impl Learner {
     /// Goes on with the weights of a network that lives on `compute`, with autodiff.
     pub fn with_net(net: Net, learning: &LearningConfig, compute: Compute, seed: Seed) -> Learner {
         let autodiff = compute.device.clone().autodiff();
+        let trainer = compute.is_cpu.then(|| Trainer::new(&net));
+        // burn remembers every weight that might get a gradient until its own
+        // backpropagation, which then never comes: memory would grow with each step.
+        let net = if trainer.is_some() {
+            net.no_grad()
+        } else {
+            net
+        };
         Learner {
-            trainer: compute.is_cpu.then(|| Trainer::new(&net)),
+            trainer,
             net,
             optimizer: match learning.optimizer {
                 Optimizer::Adam => AdamConfig::new().with_epsilon(1e-8).init(),
@@ -285,7 +293,78 @@ fn minibatches(picks: &[Pick], batch_positions: usize) -> Vec<Vec<Pick>> {
 
 #[cfg(test)]
 mod tests {
+    use burn::module::{ModuleVisitor, Param};
+
     use super::*;
+    use crate::games::connect_four::ConnectFour;
+    use crate::nets::model::weights_to_bytes;
+    use crate::nets::{ConvConfig, MlpConfig, NetKind, ResidualConfig};
+
+    /// On the CPU no weight may be one that burn remembers.
+    #[test]
+    fn no_weight_waits_for_a_gradient_that_never_comes() {
+        #[derive(Default)]
+        struct Waiting(usize);
+        impl ModuleVisitor for Waiting {
+            fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
+                self.0 += usize::from(parameter.val().is_require_grad());
+            }
+        }
+        let game = &ConnectFour;
+        for kind in NetKind::ALL {
+            let (channels, hidden) = (2, 2);
+            let net = NetConfig {
+                kind,
+                mlp: MlpConfig { hidden },
+                conv: ConvConfig {
+                    channels,
+                    layers: 2,
+                    hidden,
+                },
+                residual: ResidualConfig {
+                    channels,
+                    blocks: 1,
+                    hidden,
+                },
+            };
+            let learning = LearningConfig {
+                optimizer: Optimizer::Adam,
+                rate: 0.001,
+                final_rate: 0.001,
+                batch_positions: 1,
+                mirror: false,
+                replay: ReplayConfig {
+                    window_positions: 0,
+                    uses: 1,
+                },
+            };
+            let fresh = || Learner::new(game, &net, &learning, Compute::cpu(), Seed(1));
+            let mut samples = Samples::default();
+            samples.features.push(game, &game.start());
+            samples.targets.push(0.5);
+            let check = |learner: &Learner| {
+                let mut waiting = Waiting::default();
+                learner.net.visit(&mut waiting);
+                assert_eq!(waiting.0, 0, "{kind:?}");
+            };
+
+            let mut learner = fresh();
+            check(&learner);
+            learner.descend(game, &samples, 0.001);
+            check(&learner);
+            learner
+                .load_weights(weights_to_bytes(&learner.net()))
+                .unwrap();
+            learner.descend(game, &samples, 0.001);
+            check(&learner);
+            let place = tempfile::tempdir().unwrap();
+            learner.save(place.path()).unwrap();
+            let mut learner = fresh().restore(place.path()).unwrap();
+            check(&learner);
+            learner.descend(game, &samples, 0.001);
+            check(&learner);
+        }
+    }
 
     #[test]
     fn minibatches_have_one_size_and_miss_nothing() {
