@@ -9,7 +9,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::Weights;
-use crate::nets::block::{Block, LANES, add, sigmoid};
+use crate::nets::block::{Block, LANES, add, block_by_block, sigmoid};
 use crate::nets::parameters::{HandOver, bias};
 use crate::nets::trainer::{SHARES, share};
 use crate::nets::{Features, Mlp};
@@ -198,6 +198,7 @@ impl WithSimd for Backpropagate<'_> {
                 output_bias.0[place] += error;
                 let hidden = &hidden[place * blocks..][..blocks];
                 for block in 0..blocks {
+                    block_by_block();
                     let (hidden, output) = (hidden[block], weights.output[block]);
                     let sums = &mut gradient.output[block];
                     let mut total = *sums;
