@@ -35,7 +35,6 @@ use crate::game::Game;
 use crate::games::GameError;
 use crate::lab::Progress;
 use crate::nets::device::Compute;
-use crate::nets::model::ModelError;
 
 /// Train, measure and play game agents.
 #[derive(Debug, Parser)]
@@ -159,16 +158,12 @@ fn prepare_agent<'a, G: Game>(
         .map_err(UsageError::wrap)
 }
 
-/// The model that is shipped for a game, for solvers to go by; none for other rules
-/// under a shipped game's name.
+/// The model that is shipped for a game, for solvers to go by.
 fn shipped_prior<G: Game>(game: &G) -> anyhow::Result<Option<PreparedAgent<'_, G>>> {
     let shipped = AgentSpec::Model(ModelSource::Shipped, Effort::Plies(1));
     match shipped.prepare(game, &Compute::cpu()) {
         Ok(agent) => Ok(Some(agent)),
         Err(AgentError::NotShipped { .. }) => Ok(None),
-        Err(AgentError::Model(error)) if matches!(*error, ModelError::OtherRules { .. }) => {
-            Ok(None)
-        }
         Err(error) => Err(error.into()),
     }
 }
