@@ -4,6 +4,9 @@
 //! chosen at run time by `pulp`. All of a kernel has to be inlined into what `pulp`
 //! calls, or it is compiled for the oldest set.
 
+use std::hint::black_box;
+use std::iter::zip;
+
 /// Numbers in a block: one register of the widest instruction set in use.
 pub const LANES: usize = 16;
 
@@ -30,41 +33,36 @@ impl Block {
     }
 }
 
-/// To be called once in the body of a loop over blocks that computes lane by lane.
-/// The compiler would gather the first lanes of many blocks into a register otherwise,
-/// then the second lanes, and so on, from as many blocks on as a register has lanes:
-/// eight times as slow.
-#[inline(always)]
-pub fn block_by_block() {
-    std::hint::black_box(());
-}
-
 /// How many blocks hold `numbers`.
 pub fn blocks_for(numbers: usize) -> usize {
     numbers.div_ceil(LANES)
 }
 
-/// Adds a block to another, lane by lane.
+/// Adds a row of blocks to sums, lane by lane.
 #[inline(always)]
-pub fn add(sum: &mut Block, block: &Block) {
-    block_by_block();
-    // A copy, or the compiler fears that the two overlap.
-    let mut total = *sum;
-    for lane in 0..LANES {
-        total.0[lane] += block.0[lane];
-    }
-    *sum = total;
+pub fn add(sums: &mut [Block], row: &[Block]) {
+    combine(sums, row, |sum, number| sum + number);
 }
 
-/// Subtracts a block from another, lane by lane.
+/// Subtracts a row of blocks from sums, lane by lane.
 #[inline(always)]
-pub fn subtract(sum: &mut Block, block: &Block) {
-    block_by_block();
-    let mut total = *sum;
-    for lane in 0..LANES {
-        total.0[lane] -= block.0[lane];
+pub fn subtract(sums: &mut [Block], row: &[Block]) {
+    combine(sums, row, |sum, number| sum - number);
+}
+
+#[inline(always)]
+fn combine(sums: &mut [Block], row: &[Block], operation: impl Fn(f32, f32) -> f32) {
+    for (sum, block) in zip(sums, row) {
+        // From eight blocks on, the compiler would gather the first lanes of many blocks
+        // into a register, then the second lanes, and so on, five times as slow.
+        black_box(());
+        // A copy, or the compiler fears that the two overlap.
+        let mut total = *sum;
+        for lane in 0..LANES {
+            total.0[lane] = operation(total.0[lane], block.0[lane]);
+        }
+        *sum = total;
     }
-    *sum = total;
 }
 
 #[inline(always)]

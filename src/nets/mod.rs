@@ -3,7 +3,7 @@
 //! A network is described by a [`NetConfig`], made by [`NetConfig::init`] and
 //! erased into a [`Net`], which trains (on an autodiff device) and infers. To
 //! add an architecture, write its file and add its line to [`NetKind`],
-//! [`NetConfig`] and [`Net`]; the tests loop over [`NetKind::ALL`].
+//! [`NetConfig`], [`Net`], [`NetEvaluator`] and [`Trainer`]; the tests loop over [`NetKind::ALL`].
 
 pub mod device;
 pub mod export;

@@ -1,4 +1,5 @@
-//! Gradient descent on the samples, by burn.
+//! Gradient descent on the samples: gradients by burn on a GPU and by our own kernels
+//! on the CPU, steps by burn.
 
 use std::path::Path;
 

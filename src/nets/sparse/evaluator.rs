@@ -7,7 +7,6 @@
 //! the best of these makes generation 1.2 times as fast, for a slightly other
 //! function.
 
-use std::iter::zip;
 use std::sync::Arc;
 
 use pulp::{Arch, Simd, WithSimd};
@@ -174,12 +173,10 @@ impl WithSimd for Children<'_> {
             child_sums.clear();
             child_sums.extend_from_slice(sums);
             for &feature in &switched[start..removed_end] {
-                let row = weights.row(feature);
-                zip(&mut *child_sums, row).for_each(|(sum, row)| subtract(sum, row));
+                subtract(child_sums, weights.row(feature));
             }
             for &feature in &switched[removed_end..end] {
-                let row = weights.row(feature);
-                zip(&mut *child_sums, row).for_each(|(sum, row)| add(sum, row));
+                add(child_sums, weights.row(feature));
             }
             outputs.push(weights.logit(child_sums));
             start = end;

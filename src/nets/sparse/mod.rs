@@ -22,7 +22,7 @@ pub use trainer::SparseTrainer;
 use std::iter::zip;
 
 use super::Mlp;
-use super::block::{Block, LANES, add, block_by_block, blocks_for, sigmoid};
+use super::block::{Block, LANES, add, blocks_for, sigmoid};
 use super::parameters::{bias, numbers};
 use crate::game::Feature;
 
@@ -90,9 +90,7 @@ impl Weights {
     fn sums(&self, features: &[Feature], sums: &mut [Block]) {
         sums.copy_from_slice(&self.hidden_bias);
         for &feature in features {
-            for (sum, row) in zip(&mut *sums, self.row(feature)) {
-                add(sum, row);
-            }
+            add(sums, self.row(feature));
         }
     }
 
@@ -102,7 +100,6 @@ impl Weights {
     fn logit(&self, sums: &mut [Block]) -> f32 {
         let mut total = Block::ZERO;
         for (sum, output) in zip(sums, &self.output) {
-            block_by_block();
             let mut hidden = *sum;
             for lane in 0..LANES {
                 hidden.0[lane] = sigmoid(hidden.0[lane]);

@@ -1,6 +1,5 @@
 //! Gradients of an [`Mlp`], by backpropagation.
 
-use std::iter::zip;
 use std::ops::Range;
 
 use burn::optim::GradientsParams;
@@ -9,7 +8,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::Weights;
-use crate::nets::block::{Block, LANES, add, block_by_block, sigmoid};
+use crate::nets::block::{Block, LANES, add, sigmoid};
 use crate::nets::parameters::{HandOver, bias};
 use crate::nets::trainer::{SHARES, share};
 use crate::nets::{Features, Mlp};
@@ -99,13 +98,9 @@ impl Share {
             output,
             output_bias,
         } = &mut self.gradient;
-        for (sums, blocks) in [
-            (rows, &other.gradient.rows),
-            (hidden_bias, &other.gradient.hidden_bias),
-            (output, &other.gradient.output),
-        ] {
-            zip(sums, blocks).for_each(|(sum, block)| add(sum, block));
-        }
+        add(rows, &other.gradient.rows);
+        add(hidden_bias, &other.gradient.hidden_bias);
+        add(output, &other.gradient.output);
         *output_bias += other.gradient.output_bias;
         self.loss += other.loss;
     }
@@ -198,7 +193,6 @@ impl WithSimd for Backpropagate<'_> {
                 output_bias.0[place] += error;
                 let hidden = &hidden[place * blocks..][..blocks];
                 for block in 0..blocks {
-                    block_by_block();
                     let (hidden, output) = (hidden[block], weights.output[block]);
                     let sums = &mut gradient.output[block];
                     let mut total = *sums;
@@ -210,10 +204,9 @@ impl WithSimd for Backpropagate<'_> {
                     *sums = total;
                 }
                 for &feature in features.get(position) {
-                    zip(gradient.row_mut(feature), &*errors)
-                        .for_each(|(sum, error)| add(sum, error));
+                    add(gradient.row_mut(feature), errors);
                 }
-                zip(&mut gradient.hidden_bias, &*errors).for_each(|(sum, error)| add(sum, error));
+                add(&mut gradient.hidden_bias, errors);
             }
         }
         gradient.output_bias = output_bias.total();

@@ -477,9 +477,7 @@ impl WithSimd for Enter<'_> {
             for &(neighbour, place) in &board.reached[square] {
                 let row = &entrance.weights[(plane * NEIGHBOURS + neighbour) * blocks..][..blocks];
                 let sums = &mut signal[place * blocks..][..blocks];
-                for (sum, weights) in zip(sums, row) {
-                    add(sum, weights);
-                }
+                add(sums, row);
             }
         }
         for &square in &board.squares {

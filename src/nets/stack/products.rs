@@ -502,7 +502,7 @@ mod tests {
         for row in rows {
             for (o, to) in gradient.outputs.clone().into_iter().enumerate() {
                 let error = errors[row.output + to];
-                add(&mut gradient.bias[o], &error);
+                add(&mut gradient.bias[o..=o], &[error]);
                 for (i, from) in gradient.inputs.clone().into_iter().enumerate() {
                     for k in 0..LANES {
                         let x = inputs[row.input + from].0[k];

@@ -196,7 +196,7 @@ impl Share {
             const AT_ONCE: usize = 1024;
             sums.par_chunks_mut(AT_ONCE)
                 .zip(blocks.par_chunks(AT_ONCE))
-                .for_each(|(sums, blocks)| zip(sums, blocks).for_each(|(sum, x)| add(sum, x)));
+                .for_each(|(sums, blocks)| add(sums, blocks));
         };
         add_all(&mut self.entrance.weights, &other.entrance.weights);
         add_all(&mut self.entrance.bias, &other.entrance.bias);
@@ -276,15 +276,11 @@ impl WithSimd for EnterGradient<'_> {
             for &(neighbour, place) in &board.reached[square] {
                 let first = (plane * NEIGHBOURS + neighbour) * blocks;
                 let sums = &mut gradient.weights[first..][..blocks];
-                for (sum, error) in zip(sums, &errors[place * blocks..][..blocks]) {
-                    add(sum, error);
-                }
+                add(sums, &errors[place * blocks..][..blocks]);
             }
         }
         for &square in &board.squares {
-            for (sum, error) in zip(&mut gradient.bias, &errors[square * blocks..][..blocks]) {
-                add(sum, error);
-            }
+            add(&mut gradient.bias, &errors[square * blocks..][..blocks]);
         }
     }
 }
