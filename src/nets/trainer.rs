@@ -5,6 +5,7 @@ use std::ops::Range;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 
+use super::block::sigmoid;
 use super::sparse::SparseTrainer;
 use super::stack::StackTrainer;
 use super::{Features, Net};
@@ -17,6 +18,18 @@ pub(super) const SHARES: usize = 8;
 /// The positions of one of `shares` shares of a batch of `count`.
 pub(super) fn share(number: usize, shares: usize, count: usize) -> Range<usize> {
     number * count / shares..(number + 1) * count / shares
+}
+
+/// How far a network is off: the difference 2 s - 1 - `target`, where s is the sigmoid
+/// of the `logit`, and the derivative by the logit of its square's mean over `count`.
+#[inline(always)]
+pub(super) fn output_error(logit: f32, target: f32, count: usize) -> (f32, f32) {
+    let s = sigmoid(logit);
+    let difference = 2.0 * s - 1.0 - target;
+    (
+        difference,
+        difference * (4.0 * s * (1.0 - s) / count as f32),
+    )
 }
 
 /// Computes gradients on the CPU; equal to burn's within rounding.

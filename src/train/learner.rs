@@ -1,5 +1,4 @@
-//! Gradient descent on the samples: gradients by burn on a GPU and by our own kernels
-//! on the CPU, steps by burn.
+//! Gradient descent on the samples: by burn on a GPU, by our own kernels on the CPU.
 
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use burn::store::ModuleRecord;
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
+use super::adam::{EPSILON, FusedAdam};
 use super::replay::{Pick, Replay, ReplayConfig, Samples};
 use crate::game::{Game, PlaneShape};
 use crate::nets::device::{Compute, Line};
@@ -110,7 +110,8 @@ impl Learner {
             trainer,
             net,
             optimizer: match learning.optimizer {
-                Optimizer::Adam => AdamConfig::new().with_epsilon(1e-8).init(),
+                Optimizer::Adam if compute.is_cpu => FusedAdam.into(),
+                Optimizer::Adam => AdamConfig::new().with_epsilon(EPSILON).init(),
                 Optimizer::Sgd => SgdConfig::new().init(),
             },
             replay: Replay::default(),

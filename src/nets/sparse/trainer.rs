@@ -8,9 +8,9 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::Weights;
-use crate::nets::block::{Block, LANES, add, sigmoid};
+use crate::nets::block::{Block, LANES, add};
 use crate::nets::parameters::{HandOver, bias};
-use crate::nets::trainer::{SHARES, share};
+use crate::nets::trainer::{SHARES, output_error, share};
 use crate::nets::{Features, Mlp};
 
 /// Positions that are worth a share of their own: fewer are done sooner than their
@@ -178,17 +178,15 @@ impl WithSimd for Backpropagate<'_> {
                 logits.0[place] = weights.logit(hidden);
                 aims.0[place] = targets[position];
             }
-            // The loss is the mean of (2 s - 1 - aim)^2, s the sigmoid of the logit.
             let mut differences = Block::ZERO;
-            let mut slopes = Block::ZERO;
+            let mut output_errors = Block::ZERO;
             for lane in 0..LANES {
-                let s = sigmoid(logits.0[lane]);
-                differences.0[lane] = 2.0 * s - 1.0 - aims.0[lane];
-                slopes.0[lane] = 4.0 * s * (1.0 - s) / targets.len() as f32;
+                (differences.0[lane], output_errors.0[lane]) =
+                    output_error(logits.0[lane], aims.0[lane], targets.len());
             }
             for (place, position) in chunk.enumerate() {
                 let difference = differences.0[place];
-                let error = difference * slopes.0[place];
+                let error = output_errors.0[place];
                 losses.0[place] += difference * difference;
                 output_bias.0[place] += error;
                 let hidden = &hidden[place * blocks..][..blocks];

@@ -17,9 +17,9 @@ use super::{
 };
 use crate::game::Feature;
 use crate::nets::Features;
-use crate::nets::block::{Block, LANES, add, sigmoid};
+use crate::nets::block::{Block, LANES, add};
 use crate::nets::parameters::{HandOver, bias};
-use crate::nets::trainer::{SHARES, share};
+use crate::nets::trainer::{SHARES, output_error, share};
 
 /// Computes gradients of a convolutional network on the CPU; equal to burn's
 /// within rounding.
@@ -206,15 +206,13 @@ impl Share {
         }
     }
 
-    /// Sets the error of the last signal: the derivative of the mean over `count` of
-    /// (2 s - 1 - target)^2, where s is the sigmoid of the signal.
+    /// Sets the error of the last signal.
     fn compare(&mut self, stack: &Stack, targets: &[f32], count: usize) {
         let errors = self.errors.last_mut().expect("there is an output");
         for ((logit, &target), error) in zip(zip(stack.logits(&self.signals), targets), errors) {
-            let s = sigmoid(logit);
-            let difference = 2.0 * s - 1.0 - target;
+            let (difference, output_error) = output_error(logit, target, count);
             self.loss += difference * difference;
-            error.0[0] = 2.0 * difference / count as f32 * 2.0 * s * (1.0 - s);
+            error.0[0] = output_error;
         }
     }
 
