@@ -50,6 +50,30 @@ pub(crate) fn weights(run: &Path) -> Vec<u8> {
 }
 
 #[test]
+fn a_saturated_network_is_noticed_and_a_young_one_is_not() {
+    let (_keep, run_dir) = place();
+    let (_, said) = run(&mut train(&run_dir, &["--set", "learning.rate=10"]), 1);
+    assert!(
+        said.contains("it has collapsed; lower learning.rate"),
+        "{said}"
+    );
+
+    // Seed 3 makes a network that says nearly the same everywhere after 96 games.
+    let (_keep, run_dir) = place();
+    run(
+        &mut train(&run_dir, &["--set", "net.kind=conv", "--seed", "3"]),
+        0,
+    );
+    let metrics = fs::read_to_string(run_dir.join("metrics.jsonl")).unwrap();
+    let spread = |line: &str| {
+        let metrics: serde_json::Value = serde_json::from_str(line).unwrap();
+        metrics["spread"].as_f64().unwrap()
+    };
+    assert!(metrics.lines().any(|line| spread(line) < 0.05), "{metrics}");
+    assert!(spread(metrics.lines().last().unwrap()) > 0.2, "{metrics}");
+}
+
+#[test]
 fn smoke_run_from_start_to_model() {
     let (_keep, run_dir) = place();
     let (stdout, stderr) = run(&mut train(&run_dir, &[]), 0);

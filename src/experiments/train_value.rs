@@ -146,7 +146,7 @@ pub struct TrainValue(Box<dyn Session>);
 const PRESETS: &[Preset] = &[
     Preset {
         name: "march-blitz",
-        about: "March, Blitz layout: the best recipe, 300,000 games",
+        about: "March, Blitz layout: the recipe of the shipped model, 300,000 games",
         toml: include_str!("presets/march-blitz.toml"),
     },
     Preset {
@@ -511,12 +511,19 @@ fn probe_positions<G: Game>(game: &G, rng: &mut Rng) -> Vec<G::Position> {
     probe
 }
 
-/// Largest less smallest value that the network gives the positions.
-fn spread<G: Game>(game: &G, evaluator: &mut NetEvaluator, positions: &[G::Position]) -> f32 {
+/// Smallest and largest value that the network gives the positions.
+fn value_range<G: Game>(
+    game: &G,
+    evaluator: &mut NetEvaluator,
+    positions: &[G::Position],
+) -> (f32, f32) {
     let mut values: Vec<Value> = Vec::new();
     evaluator.evaluate(game, positions, &mut values);
     let numbers = values.iter().map(|value| value.get());
-    numbers.clone().fold(f32::NEG_INFINITY, f32::max) - numbers.fold(f32::INFINITY, f32::min)
+    (
+        numbers.clone().fold(f32::INFINITY, f32::min),
+        numbers.fold(f32::NEG_INFINITY, f32::max),
+    )
 }
 
 /// What the rounds of one step gave.
@@ -606,17 +613,26 @@ impl<G: Game> TypedSession<G> {
         Ok(())
     }
 
-    /// Stops a run whose network says the same about every position: its
-    /// sigmoids are saturated, where no gradient brings them back.
+    /// Stops a run whose network says nearly the same about every position, as where
+    /// its sigmoids are saturated and no gradient brings them back. Returns the largest
+    /// less the smallest value.
+    ///
+    /// A young network may be learning the mean first, and the rest later: it is
+    /// stopped only if it is certain of everything.
     fn check_spread(&self) -> Result<f32> {
         const MIN_SPREAD: f32 = 0.05;
-        let spread = spread(&*self.game, &mut self.learner.evaluator(), &self.probe);
+        const CERTAIN: f32 = 0.9;
+        const YOUNG_POSITIONS: u64 = 10_000;
+        let (low, high) = value_range(&*self.game, &mut self.learner.evaluator(), &self.probe);
+        let spread = high - low;
+        let young = self.progress.positions < YOUNG_POSITIONS;
+        let certain = low > CERTAIN || high < -CERTAIN;
         ensure!(
-            spread >= MIN_SPREAD,
+            spread >= MIN_SPREAD || (young && !certain),
             "the network says nearly the same about {} different positions after {} games (its \
-             values lie within {spread:.4}; a network that learns spreads them by more than \
-             {MIN_SPREAD}): it has collapsed; lower learning.rate (now {}), or explore more with \
-             selfplay.temperature (now {}) and selfplay.epsilon (now {})",
+             values lie between {low:.4} and {high:.4}; a network that learns spreads them by \
+             more than {MIN_SPREAD}): it has collapsed; lower learning.rate (now {}), or explore \
+             more with selfplay.temperature (now {}) and selfplay.epsilon (now {})",
             self.probe.len(),
             self.progress.games,
             self.config.learning.rate,
