@@ -29,7 +29,7 @@
 //!   --lab::runner--> TrainValue::step, once per step:
 //!        train::selfplay   games on all cores  -> samples (features, target)
 //!        train::replay     window of samples   -> minibatches
-//!        train::learner    minibatches         -> new weights, by burn
+//!        train::learner    minibatches         -> new weights
 //!        arena             now and then        -> score against BabyAI, EasyAI
 //!        grade             now and then        -> blunder rate on solved positions
 //!   checkpoints/NNNNNN/ as it goes, model/ and summary.json at the end

@@ -1,9 +1,10 @@
 //! Value networks: from the planes of a position to its value.
 //!
 //! A network is described by a [`NetConfig`], made by [`NetConfig::init`] and
-//! erased into a [`Net`], which trains (on an autodiff device) and infers. To
-//! add an architecture, write its file and add its line to [`NetKind`],
-//! [`NetConfig`], [`Net`], [`NetEvaluator`] and [`Trainer`]; the tests loop over [`NetKind::ALL`].
+//! erased into a [`Net`], which infers, and trains: through burn on an autodiff
+//! device, on the CPU by a [`Trainer`]. To add an architecture, write its file
+//! and add its line to [`NetKind`], [`NetConfig`], [`Net`], [`NetEvaluator`] and
+//! [`Trainer`]; the tests loop over [`NetKind::ALL`].
 
 pub mod device;
 pub mod export;

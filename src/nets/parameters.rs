@@ -15,7 +15,7 @@ pub fn bias(bias: &Option<Param<Tensor<1>>>) -> &Param<Tensor<1>> {
     bias.as_ref().expect("layers are made with a bias")
 }
 
-/// Gradients on their way to burn's optimisers.
+/// Gradients on their way to the optimiser.
 pub struct HandOver<'a> {
     device: &'a Device,
     pub gradients: GradientsParams,

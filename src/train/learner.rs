@@ -1,4 +1,5 @@
-//! Gradient descent on the samples: by burn on a GPU, by our own kernels on the CPU.
+//! Gradient descent on the samples: by burn on a GPU, by our own kernels on the CPU
+//! (plain gradient descent aside, where the step is burn's).
 
 use std::path::Path;
 

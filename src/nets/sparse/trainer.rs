@@ -107,7 +107,7 @@ impl Share {
 }
 
 impl Weights {
-    /// Takes a gradient to burn's optimisers.
+    /// Takes a gradient to the optimiser.
     fn hand_over(&self, mlp: &Mlp, device: &Device) -> GradientsParams {
         let [inputs, hidden] = mlp.hidden.weight.dims();
         let mut rows = Vec::with_capacity(inputs * hidden);

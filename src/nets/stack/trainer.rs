@@ -283,7 +283,7 @@ impl WithSimd for EnterGradient<'_> {
     }
 }
 
-/// Takes the gradients of a batch to burn's optimisers.
+/// Takes the gradients of a batch to the optimiser.
 fn hand_over(stack: &Stack, sum: &Share, parts: &Parts, device: &Device) -> GradientsParams {
     let mut gradients = HandOver::new(device);
     let first = parts.convolutions[0].layer;
