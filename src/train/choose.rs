@@ -162,7 +162,7 @@ impl Trial {
     fn measure<G: Game>(game: &G, compute: Compute, work: &Workload) -> Trial {
         let portion = Portion {
             games: work.games_per_round.clamp(1, 4096) as usize,
-            batch_positions: work.learning.batch_positions,
+            batch_positions: work.learning.batch_positions.min(65_536),
         };
         let measured = |net: &NetConfig| {
             let throughput = Throughput::measure(game, net, &compute, portion);

@@ -105,17 +105,17 @@ fn evaluated<G: Game>(game: &G, evaluator: &NetEvaluator, games: usize) -> f64 {
         children(game, parent, moves, &mut all);
     }
     let work = |repetitions: usize| {
-        if evaluator.wants_batches() {
+        if evaluator.computes_elsewhere() {
             let (mut evaluator, mut values) = (evaluator.clone(), Vec::new());
             let ply = |_| evaluator.evaluate(game, &all, &mut values);
             return Line::FirstHalf.run(|| (0..repetitions).for_each(ply));
         }
-        (0..repetitions).into_par_iter().for_each_init(
+        let numbers = (0..repetitions * parents.len()).into_par_iter();
+        numbers.for_each_init(
             || (evaluator.clone(), Vec::new()),
-            |(evaluator, values), _| {
-                for (parent, moves) in &parents {
-                    evaluator.evaluate_children(game, parent, moves, values);
-                }
+            |(evaluator, values), number| {
+                let (parent, moves) = &parents[number % parents.len()];
+                evaluator.evaluate_children(game, parent, moves, values);
             },
         );
     };
