@@ -8,7 +8,7 @@
 
 pub mod device;
 pub mod export;
-pub mod init;
+mod init;
 pub mod model;
 pub mod shipped;
 pub mod sparse;
@@ -381,15 +381,10 @@ impl NetEvaluator {
         }
     }
 
-    /// Whether large batches are worth gathering.
-    pub fn wants_batches(&self) -> bool {
-        matches!(self, NetEvaluator::Batch(_))
-    }
-
-    /// Whether another device computes, so that this one's cores would do nothing
-    /// while they wait for it.
+    /// Whether another device computes: large batches are worth gathering then, and
+    /// the cores would do nothing while they wait for it.
     pub fn computes_elsewhere(&self) -> bool {
-        matches!(self, NetEvaluator::Batch(batch) if !device::is_cpu(&batch.device))
+        matches!(self, NetEvaluator::Batch(_))
     }
 }
 

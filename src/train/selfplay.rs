@@ -2,9 +2,9 @@
 //! others, each visited position a sample.
 //!
 //! Every game has a random stream of its own, named by (round, game), and games
-//! enter the result in the order of their numbers, so that neither the number of
-//! threads nor the way of evaluating (game by game, or in large batches over all
-//! games) changes anything.
+//! enter the result in the order of their numbers, so that the number of threads
+//! changes nothing, and the way of evaluating (game by game, or in large batches
+//! over all games) only the last digits of values.
 
 use std::mem;
 use std::ops::Range;
@@ -152,12 +152,12 @@ pub struct Generator<'a, G: Game> {
 impl<G: Game> Generator<'_, G> {
     /// Plays the games of a round on all cores.
     pub fn play_round(&self, round: u64, games: u64, evaluator: &NetEvaluator) -> Round {
-        let played = if evaluator.computes_elsewhere() && games >= MIN_GAMES_IN_HALVES {
-            self.play_in_halves(round, games, evaluator)
-        } else if evaluator.wants_batches() {
-            self.play_together(round, 0..games, &mut evaluator.clone())
-        } else {
+        let played = if !evaluator.computes_elsewhere() {
             self.play_apart(round, games, evaluator)
+        } else if games >= MIN_GAMES_IN_HALVES {
+            self.play_in_halves(round, games, evaluator)
+        } else {
+            Line::FirstHalf.run(|| self.play_together(round, 0..games, &mut evaluator.clone()))
         };
         let mut result = Round {
             games,
