@@ -516,6 +516,11 @@ fn models_that_do_not_fit_are_refused_with_the_reason() {
                 load()
             );
 
+            let mut huge = good.clone();
+            huge.card.planes.planes = usize::MAX / 4;
+            huge.save(path).unwrap();
+            assert!(load().contains("are out of range"), "{}", load());
+
             std::fs::write(path.join("model.toml"), "game = 3").unwrap();
             assert!(load().contains("is no model card"), "{}", load());
         }

@@ -196,6 +196,11 @@ impl Experiment for TrainValue {
                 "{key} = 0 is out of range: accepted are 1 and more"
             );
         }
+        let uses = config.learning.replay.uses;
+        ensure!(
+            uses <= 1000,
+            "learning.replay.uses = {uses} is out of range: accepted are 1 to 1000"
+        );
         for (key, rate) in [
             ("learning.rate", config.learning.rate),
             ("learning.final_rate", config.learning.final_rate),

@@ -107,6 +107,25 @@ pub struct PlaneShape {
 }
 
 impl PlaneShape {
+    /// Checks that every input is a [`Feature`].
+    ///
+    /// # Errors
+    /// Says what would be accepted.
+    pub fn validate(self) -> Result<(), String> {
+        const MOST: usize = Feature::MAX as usize + 1;
+        let sizes = [self.planes, self.rows, self.columns];
+        let inputs = sizes
+            .iter()
+            .try_fold(1, |all: usize, &n| all.checked_mul(n));
+        match inputs {
+            Some(1..=MOST) => Ok(()),
+            _ => Err(format!(
+                "planes, rows and columns {sizes:?} are out of range: accepted are sizes of 1 and \
+                 more that multiply to no more than {MOST}"
+            )),
+        }
+    }
+
     /// Number of inputs, `planes * rows * columns`.
     pub fn inputs(self) -> usize {
         self.planes * self.rows * self.columns

@@ -126,7 +126,7 @@ pub struct Adapter {
     pub kind: AdapterKind,
     /// The graphics API that reaches it.
     pub api: &'static str,
-    /// How many adapters of this kind come before it: how burn addresses it.
+    /// How many adapters of this kind come before it: how burn addresses real ones.
     #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
     index_in_kind: usize,
 }
@@ -319,8 +319,15 @@ mod gpu {
             AdapterKind::Discrete => DeviceKind::DiscreteGpu(index),
             AdapterKind::Integrated => DeviceKind::IntegratedGpu(index),
             AdapterKind::Virtual => DeviceKind::VirtualGpu(index),
-            AdapterKind::Software => DeviceKind::Cpu,
-            AdapterKind::Other => DeviceKind::DefaultDevice,
+            // burn knows no numbers of these: the first, and what it takes by itself.
+            AdapterKind::Software if index == 0 => DeviceKind::Cpu,
+            AdapterKind::Other if adapters().len() == 1 => DeviceKind::DefaultDevice,
+            AdapterKind::Software | AdapterKind::Other => {
+                return Err(DeviceError::Open {
+                    adapter: name,
+                    reason: "burn cannot tell it from the other adapters".to_string(),
+                });
+            }
         };
         let device = Device::wgpu_options()
             .device_kind(kind)

@@ -291,9 +291,11 @@ impl Model {
         device: &Device,
     ) -> Result<Model, ModelError> {
         let card = ModelCard::parse(origin, card)?;
-        card.net.validate().map_err(|reason| ModelError::Size {
-            path: origin.join(CARD_FILE),
-            reason,
+        (card.net.validate().and_then(|()| card.planes.validate())).map_err(|reason| {
+            ModelError::Size {
+                path: origin.join(CARD_FILE),
+                reason,
+            }
         })?;
         let path = origin.join(WEIGHTS_FILE);
         if sha256_hex(&weights) != card.weights_sha256 {
