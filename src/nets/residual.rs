@@ -1,7 +1,6 @@
 //! Residual blocks of two 3x3 convolutions, without normalisation: at these
 //! depths small initial weights on the branches do its work, training and
-//! inference are the same function, and exports need no more than six kinds of
-//! operation.
+//! inference are the same function, and exports need no operation for it.
 //!
 //! Source: He, Zhang, Ren, Sun, "Deep residual learning" (2016); Zhang, Dauphin,
 //! Ma, "Fixup initialization" (2019) for the scale of the branches.

@@ -13,7 +13,6 @@
 //! evaluate-burn NET BATCH       the same by burn                     positions
 //! children NET                  all children of 256 positions        positions
 //! generate NET GAMES THREADS    a round of self-play                 games, evaluations
-//! rules GAMES                   the same with a constant evaluator   games, evaluations
 //! multiply-adds                 as many as the registers take        operations
 //! ```
 
@@ -60,7 +59,6 @@ fn main() {
                     bench.generate(net, number(games) as u64)
                 });
             }
-            ["rules", games] => on(1, || bench.rules(number(games) as u64)),
             ["multiply-adds"] => on(1, multiply_adds),
             _ => panic!("no such question: {line}"),
         }
@@ -201,15 +199,6 @@ impl Bench {
         });
     }
 
-    fn rules(&self, games: u64) {
-        let config = selfplay();
-        let generator = self.generator(&config, games);
-        answer(|| {
-            let played = generator.play_apart(0, games, &Constant);
-            [games, played.iter().map(|game| game.evaluations).sum()]
-        });
-    }
-
     fn generator<'a>(&'a self, config: &'a SelfPlayConfig, games: u64) -> Generator<'a, Leaper> {
         Generator {
             game: &self.game,
@@ -228,29 +217,6 @@ fn selfplay() -> SelfPlayConfig {
         temperature: 0.1,
         epsilon: 0.05,
         exact: ExactTargets::default(),
-    }
-}
-
-/// Says the same of every position: what remains is the rules.
-#[derive(Clone)]
-struct Constant;
-
-impl Evaluator<Leaper> for Constant {
-    fn evaluate(&mut self, _: &Leaper, positions: &[Position], values: &mut Vec<Value>) {
-        values.clear();
-        values.resize(positions.len(), Value::DRAW);
-    }
-
-    fn evaluate_children(
-        &mut self,
-        game: &Leaper,
-        parent: &Position,
-        moves: &[<Leaper as Game>::Move],
-        values: &mut Vec<Value>,
-    ) {
-        let mut positions = Vec::with_capacity(moves.len());
-        children(game, parent, moves, &mut positions);
-        self.evaluate(game, black_box(&positions), values);
     }
 }
 

@@ -114,8 +114,7 @@ pub enum ExportError {
 }
 
 /// Reads an export back and compares it with its model, which has to be on the CPU.
-/// `progress` is told the
-/// number of positions done, in no particular order.
+/// `progress` is told the number of positions done, in no particular order.
 ///
 /// # Errors
 /// If the bytes are no export of such a network, or its values differ by more than
