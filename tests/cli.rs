@@ -323,6 +323,10 @@ fn wrong_arguments_are_usage_errors_that_name_the_fix() {
         (&["train", "--set", "learning.rate=-1"], "above 0"),
         (&["train", "--set", "net.mlp.hidden=0"], "1 to 4096"),
         (
+            &["train", "--set", "games_per_round=100000000"],
+            "1 to 1000000",
+        ),
+        (
             &["train", "--set", "learning.replay.uses=1000000000000000"],
             "1 to 1000",
         ),

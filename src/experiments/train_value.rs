@@ -196,11 +196,19 @@ impl Experiment for TrainValue {
                 "{key} = 0 is out of range: accepted are 1 and more"
             );
         }
-        let uses = config.learning.replay.uses;
-        ensure!(
-            uses <= 1000,
-            "learning.replay.uses = {uses} is out of range: accepted are 1 to 1000"
-        );
+        for (key, value, most) in [
+            ("games_per_round", config.games_per_round, 1_000_000),
+            (
+                "learning.replay.uses",
+                config.learning.replay.uses as u64,
+                1000,
+            ),
+        ] {
+            ensure!(
+                value <= most,
+                "{key} = {value} is out of range: accepted are 1 to {most}"
+            );
+        }
         for (key, rate) in [
             ("learning.rate", config.learning.rate),
             ("learning.final_rate", config.learning.final_rate),
@@ -636,11 +644,13 @@ impl<G: Game> TypedSession<G> {
             spread >= MIN_SPREAD || (young && !certain),
             "the network says nearly the same about {} different positions after {} games (its \
              values lie between {low:.4} and {high:.4}; a network that learns spreads them by \
-             more than {MIN_SPREAD}): it has collapsed; lower learning.rate (now {}), or explore \
-             more with selfplay.temperature (now {}) and selfplay.epsilon (now {})",
+             more than {MIN_SPREAD}): it has collapsed; lower learning.rate (now {}) or \
+             learning.final_rate (now {}), or explore more with selfplay.temperature (now {}) and \
+             selfplay.epsilon (now {})",
             self.probe.len(),
             self.progress.games,
             self.config.learning.rate,
+            self.config.learning.final_rate,
             self.config.selfplay.temperature,
             self.config.selfplay.epsilon
         );
