@@ -53,8 +53,8 @@ impl Trainer {
     /// The mean squared error of `net`, `[1]`, and its gradients; all on `device`.
     ///
     /// # Panics
-    /// If `net` is not of the architecture that the trainer was made for, and mostly if
-    /// it is of another size.
+    /// If `net` is not of the architecture that the trainer was made for. It has to be
+    /// of the same size, too.
     pub fn gradients(
         &mut self,
         net: &Net,

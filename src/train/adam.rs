@@ -1,7 +1,7 @@
 //! Adam on the CPU in one pass over the weights, where burn's makes a dozen.
 
 use burn::optim::{AdamState, AdaptiveMomentumState, LearningRate, Optimizer};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 use pulp::{Arch, Simd, WithSimd};
 
 /// What Adam adds to its divisor.
@@ -53,10 +53,7 @@ impl Optimizer for FusedAdam {
         (weights, Some(AdamState::new(state)))
     }
 
-    fn to_device<const D: usize>(
-        state: AdamState<D>,
-        device: &burn::tensor::Device,
-    ) -> AdamState<D> {
+    fn to_device<const D: usize>(state: AdamState<D>, device: &Device) -> AdamState<D> {
         AdamState::new(state.momentum.to_device(device))
     }
 }
